@@ -35,13 +35,13 @@ fuzz: setup  ## random views, then random scripts, against DuckDB for SECONDS (6
 	@$(BIN)/python -m tests.random.scripts --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
 churn: setup  ## memory under endlessly new texts, for MINUTES (60), against that of a fresh load
-	@$(BIN)/python -m benchmarks.churn --minutes $(or $(MINUTES),60)
+	@$(BIN)/python -m ivm.benchmarks.churn --minutes $(or $(MINUTES),60)
 
 soak: setup  ## a database on disk under everything at once, for MINUTES (60): what grows, what a commit waits for
-	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),60)
+	@$(BIN)/python -m ivm.benchmarks.soak --minutes $(or $(MINUTES),60)
 
 bench: java  ## all that is measured, as a report in OUT (results/sf1), an hour and a half; SF=1 DATA=data PASSES=3
-	@$(BIN)/python -m benchmarks.suite --sf $(or $(SF),1) --data $(or $(DATA),data) --passes $(or $(PASSES),3) \
+	@$(BIN)/python -m ivm.benchmarks.suite --sf $(or $(SF),1) --data $(or $(DATA),data) --passes $(or $(PASSES),3) \
 		$(if $(OUT),--out $(OUT)) $(if $(SCALE),--scale $(SCALE)) $(if $(ONLY),--only $(ONLY)) $(if $(SIZE),--size $(SIZE))
 
 lock: setup  ## pin the dependencies of pyproject.toml again (LOCK_ARGS=--upgrade for newer ones)

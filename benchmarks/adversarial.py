@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.adversarial_engine import CASES, Task
-from benchmarks.figures import Figure, one, spread
-from benchmarks.process import measure
-from tpch.report import size
+from ivm.benchmarks import output
+from ivm.benchmarks.adversarial_engine import CASES, Task
+from ivm.benchmarks.figures import Figure, one, spread
+from ivm.benchmarks.process import measure
+from ivm.tpch.report import size
 
 _COLUMNS = ("each commit", "rows", "commits", "p50 ms", "p99 ms", "max ms", "peak\nmemory")
 
@@ -41,7 +41,7 @@ def adversarial(
     found: list[dict[str, Any]] = []
     for name in names:
         _err.print(CASES[name].title, highlight=False)
-        result = measure("benchmarks.adversarial_engine", Task(name, rows, commits))
+        result = measure("ivm.benchmarks.adversarial_engine", Task(name, rows, commits))
         found.append({"case": name, "view": CASES[name].view, **result})
     output.table("one change a commit, one thread", _COLUMNS, [_row(entry) for entry in found])
     for entry in found:

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 import ivm
-from benchmarks.engine import Commits, connect
-from benchmarks.machine import peak_bytes
-from benchmarks.process import answer, task
-from benchmarks.statistics import latency, quantiles
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.machine import peak_bytes
+from ivm.benchmarks.process import answer, task
+from ivm.benchmarks.statistics import latency, quantiles
 
 _TABLE = "CREATE TABLE t (id BIGINT PRIMARY KEY, g INTEGER NOT NULL, v BIGINT NOT NULL)"
 _MAX = "SELECT g, max(v) AS most FROM t GROUP BY g"

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.arrange_engine import STEPS, Task
-from benchmarks.figures import SHARES, Figure, one, spread
-from benchmarks.process import measure
+from ivm.benchmarks import output
+from ivm.benchmarks.arrange_engine import STEPS, Task
+from ivm.benchmarks.figures import SHARES, Figure, one, spread
+from ivm.benchmarks.process import measure
 from ivm.progress import progress
-from tpch.report import size
+from ivm.tpch.report import size
 
 _COLUMNS = ("changes a second", "changes\na tick", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "peak\nmemory")
 
@@ -53,7 +53,7 @@ def arrange(
 
 def _measured(task: Task, what: str) -> dict[str, Any]:
     with progress(_err, "identifiers") as tell:
-        return measure("benchmarks.arrange_engine", task, lambda step, done, of: tell(f"{what}: {step}", done, of))
+        return measure("ivm.benchmarks.arrange_engine", task, lambda step, done, of: tell(f"{what}: {step}", done, of))
 
 
 def _figures(rate: int, found: dict[str, Any]) -> list[Figure]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import peak_bytes
-from benchmarks.process import Steps, answer, task
-from benchmarks.statistics import quantiles
-from catalog.types import BIGINT
+from ivm.benchmarks.machine import peak_bytes
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.benchmarks.statistics import quantiles
+from ivm.catalog.types import BIGINT
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.delta import delta_of
 from ivm.trace.index.arrangement import Arrangement

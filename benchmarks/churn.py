@@ -141,7 +141,7 @@ def main() -> int:
         for name in ("t", "d"):
             pq.write_table(db.sql(f"SELECT * FROM {name}").arrow(), f"{folder}/{name}")
         (Path(folder) / "views").write_text(json.dumps(views), encoding="utf-8")
-        again = [sys.executable, "-m", "benchmarks.churn", "--fresh", folder]
+        again = [sys.executable, "-m", "ivm.benchmarks.churn", "--fresh", folder]
         fresh = float(subprocess.run(again, check=True, capture_output=True, text=True).stdout)
     print(f"at the end {used:.0f} MiB; a fresh load of the same rows {fresh:.0f} MiB; {used / fresh:.2f} times")
     return int(used > MOST * fresh)

@@ -16,13 +16,13 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.cluster_counting_engine import Task as CountingTask
-from benchmarks.cluster_engine import Task
-from benchmarks.figures import Figure, one, repeated
-from benchmarks.process import measure
+from ivm.benchmarks import output
+from ivm.benchmarks.cluster_counting_engine import Task as CountingTask
+from ivm.benchmarks.cluster_engine import Task
+from ivm.benchmarks.figures import Figure, one, repeated
+from ivm.benchmarks.process import measure
 from ivm.progress import progress
-from tpch.cache import ensure, views_of
+from ivm.tpch.cache import ensure, views_of
 
 _COMMITS_COLUMNS = ("commits", "rows\na commit", "\nmedian s", "\np90 s", "in engines\nmedian s", "\np90 s")
 _EVEN = 1.3
@@ -58,14 +58,14 @@ def cluster(
     if spark:
         task = Task(directory, names, spark, shards, orders, commits, large, passes)
         with progress(_err) as tell:
-            detail["spark"] = measure("benchmarks.cluster_engine", task, tell)
+            detail["spark"] = measure("ivm.benchmarks.cluster_engine", task, tell)
         figures += _of_spark(detail["spark"], orders)
     if numbers:
         detail["counted"] = {}
         for number in (0, *numbers):
             with progress(_err) as tell:
                 counting = CountingTask(directory, names, _BATCH, batches, number)
-                detail["counted"][str(number)] = measure("benchmarks.cluster_counting_engine", counting, tell)
+                detail["counted"][str(number)] = measure("ivm.benchmarks.cluster_counting_engine", counting, tell)
         figures += _of_counting(detail["counted"])
     parameters = {
         "sf": sf, "views": views, "spark": spark, "shards": shards, "orders": orders, "commits": commits,

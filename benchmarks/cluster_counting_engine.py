@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import ivm
-from benchmarks.process import Steps, answer, task
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import ddl
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 
 _HOT = 3
 """So many operators are named of a view."""

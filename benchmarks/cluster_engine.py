@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.process import Steps, answer, task
+from ivm.benchmarks.process import Steps, answer, task
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
 from ivm.session.database import core_of
-from tpch import queries
-from tpch.cluster import on_spark
-from tpch.reader import Stream, open_stream
-from tpch.schema import DIFF, ddl
-from tpch.spark import parquet
+from ivm.tpch import queries
+from ivm.tpch.cluster import on_spark
+from ivm.tpch.reader import Stream, open_stream
+from ivm.tpch.schema import DIFF, ddl
+from ivm.tpch.spark import parquet
 
 if TYPE_CHECKING:
     from ivm.spark import SparkDatabase

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.commit_engine import ROWS, Task
-from benchmarks.commit_parts import PARTS
-from benchmarks.figures import Figure, one
-from benchmarks.process import measure
-from tpch.cache import ensure, views_of
+from ivm.benchmarks import output
+from ivm.benchmarks.commit_engine import ROWS, Task
+from ivm.benchmarks.commit_parts import PARTS
+from ivm.benchmarks.figures import Figure, one
+from ivm.benchmarks.process import measure
+from ivm.tpch.cache import ensure, views_of
 
 _PARTS = (*PARTS, "around")
 _COLUMNS = ("commit", "us", "p99 us", *_PARTS, "calls", "of C")
@@ -41,7 +41,7 @@ def commit(
     found: dict[str, dict[str, Any]] = {}
     for name, task in _tasks(sf, names, commits, data):
         _err.print(name, highlight=False)
-        found[name] = measure("benchmarks.commit_engine", task)
+        found[name] = measure("ivm.benchmarks.commit_engine", task)
     output.table(
         f"one commit at scale factor {sf:g}: medians, microseconds by part",
         _COLUMNS,

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.commit_parts import PARTS, calls_of, watched
-from benchmarks.engine import connect
-from benchmarks.process import BenchmarkError, answer, task
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import ddl
+from ivm.benchmarks.commit_parts import PARTS, calls_of, watched
+from ivm.benchmarks.engine import connect
+from ivm.benchmarks.process import BenchmarkError, answer, task
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 
 ROWS = ("apply", "upsert", "insert", "update")
 """Kinds of commits of one row of a table with a key."""

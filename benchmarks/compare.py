@@ -1,7 +1,7 @@
-"""`python -m benchmarks.compare A.json B.json`: what has changed from A to B, and is it more than noise?
+"""`python -m ivm.benchmarks.compare A.json B.json`: what has changed from A to B, and is it more than noise?
 
 The files are those of a benchmark or of the suite. For each figure that both have: both values, their ratio, and the
-band of ratios that noise explains (see `benchmarks.noise`). Exit status 0 whatever has changed, 2 if a file is bad.
+band of ratios that noise explains (see `ivm.benchmarks.noise`). Exit status 0 whatever has changed, 2 if a file is bad.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks import output
-from benchmarks.figures import Figure, FigureError, Measurement, read
-from benchmarks.noise import Verdict, judge
-from benchmarks.units import shown
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import Figure, FigureError, Measurement, read
+from ivm.benchmarks.noise import Verdict, judge
+from ivm.benchmarks.units import shown
 
 _EACH = frozenset({"view", "case", "kind"})
 """Labels of the many of which a benchmark has a figure each."""

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import latency_figures, output
-from benchmarks.figures import Figure, Label, one
-from benchmarks.latency_engine import Task
-from benchmarks.process import measure
-from benchmarks.side_by_side import gain
+from ivm.benchmarks import latency_figures, output
+from ivm.benchmarks.figures import Figure, Label, one
+from ivm.benchmarks.latency_engine import Task
+from ivm.benchmarks.process import measure
+from ivm.benchmarks.side_by_side import gain
 from ivm.progress import progress
-from tpch.cache import ensure, views_of
-from tpch.options import STREAMS
-from tpch.report import amount
+from ivm.tpch.cache import ensure, views_of
+from ivm.tpch.options import STREAMS
+from ivm.tpch.report import amount
 
 _COLUMNS = (
     "stream",
@@ -56,7 +56,7 @@ def concurrent(
         task = Task(str(opened.directory), names, batch, commits, 0, coalesce, threads)
         with progress(_err, "commits") as tell:
             found[name] = measure(
-                "benchmarks.latency_engine",
+                "ivm.benchmarks.latency_engine",
                 task,
                 lambda step, done, total, name=name: tell(f"{name}: {step}", done, total),  # type: ignore[misc]
             )

@@ -16,13 +16,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import durability_files, output
-from benchmarks.durability_commits_engine import Task as CommitsTask
-from benchmarks.durability_engine import MEMORY, MODES, Task
-from benchmarks.figures import Figure, Label, one, repeated, spread
-from benchmarks.process import measure
-from tpch.cache import ensure, views_of
-from tpch.report import size
+from ivm.benchmarks import durability_files, output
+from ivm.benchmarks.durability_commits_engine import Task as CommitsTask
+from ivm.benchmarks.durability_engine import MEMORY, MODES, Task
+from ivm.benchmarks.figures import Figure, Label, one, repeated, spread
+from ivm.benchmarks.process import measure
+from ivm.tpch.cache import ensure, views_of
+from ivm.tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
 _WARM_UP = 20
@@ -71,7 +71,7 @@ def _streaming(stream: str, views: tuple[str, ...], sizes: list[int], passes: in
     for view in views:
         for times in sizes:
             _err.print(f"{view}, batches of {times:,}", highlight=False)
-            result = measure("benchmarks.durability_engine", Task(stream, view, times, passes, folder))
+            result = measure("ivm.benchmarks.durability_engine", Task(stream, view, times, passes, folder))
             found.append({"view": view, "batch": times, **result})
     output.table("load stream, each view alone, seconds in commits", _PASSES_COLUMNS, [_row(each) for each in found])
     figures = []
@@ -102,7 +102,7 @@ def _commits(stream: str, views: tuple[str, ...], commits: int, folder: str) -> 
     orders = 100 // _ROWS_PER_ORDER
     _err.print(f"commits of {orders} orders, each on the disk", highlight=False)
     task = CommitsTask(stream, views, orders, commits, _WARM_UP, folder)
-    found = measure("benchmarks.durability_commits_engine", task)
+    found = measure("ivm.benchmarks.durability_commits_engine", task)
     output.table("refresh stream, all of these views", _COMMITS_COLUMNS, [_latency_row(found, n) for n in _LATENCIES])
     output.note(f"{found['log_bytes'] / found['rows']:.0f} bytes of log a change, {size(found['log_bytes'])} in all")
     figures = [spread(name, "ms", found[name]["quantiles_ms"], found["commits"], orders=orders) for name in _LATENCIES]

@@ -10,15 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.durability_engine import log_bytes_of
-from benchmarks.engine import Commits, connect
-from benchmarks.process import Steps, answer, task
-from benchmarks.statistics import latency, quantiles
-from benchmarks.warm_up import warm_up
+from ivm.benchmarks.durability_engine import log_bytes_of
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.benchmarks.statistics import latency, quantiles
+from ivm.benchmarks.warm_up import warm_up
 from ivm.storage.directory import DirectoryFile
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import ddl
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.engine import Commits, connect
-from benchmarks.process import Steps, answer, task
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import ddl
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 
 MEMORY = "memory"
 MODES = (MEMORY, "off", "interval", "commit")

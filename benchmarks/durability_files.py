@@ -7,14 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.durability_files_engine import Task, place_of
-from benchmarks.durability_opening_engine import Task as OpeningTask
-from benchmarks.figures import Figure, one, repeated, spread
-from benchmarks.process import measure
-from tpch.report import size
+from ivm.benchmarks import output
+from ivm.benchmarks.durability_files_engine import Task, place_of
+from ivm.benchmarks.durability_opening_engine import Task as OpeningTask
+from ivm.benchmarks.figures import Figure, one, repeated, spread
+from ivm.benchmarks.process import measure
+from ivm.tpch.report import size
 
-_ENGINE = "benchmarks.durability_files_engine"
+_ENGINE = "ivm.benchmarks.durability_files_engine"
 _OPENING_COLUMNS = ("opened", "first answer s", "all views s", "memory after", "most meanwhile", "ratio")
 _LATENCY_COLUMNS = ("commits of 100 rows, about", "number", "p50 ms", "p99 ms", "max ms")
 _CLEAN, _KILLED = "after close", "after a kill, with a log"
@@ -70,7 +70,7 @@ def _opened(path: str, views: tuple[str, ...], times: int, how: str, err: Consol
     """Several times the same, each in a process that ends as if killed."""
     err.print(f"opening, {how}", highlight=False)
     tasks = [OpeningTask(path, views, how, number) for number in range(times)]
-    return [measure("benchmarks.durability_opening_engine", each) for each in tasks]
+    return [measure("ivm.benchmarks.durability_opening_engine", each) for each in tasks]
 
 
 def _row(name: str, found: list[dict[str, Any]]) -> tuple[str, ...]:

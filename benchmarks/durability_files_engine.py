@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ivm
-from benchmarks.durability_engine import log_bytes_of
-from benchmarks.engine import Commits, connect
-from benchmarks.process import Steps, answer, task
-from benchmarks.statistics import latency, quantiles
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import ddl
+from ivm.benchmarks.durability_engine import log_bytes_of
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.benchmarks.statistics import latency, quantiles
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 
 _AROUND = 200
 """Commits before a checkpoint that are measured, too."""

@@ -10,9 +10,9 @@ from typing import Any
 import psutil
 import pyarrow as pa
 
-from benchmarks.engine import connect
-from benchmarks.machine import peak_bytes
-from benchmarks.process import answer, task
+from ivm.benchmarks.engine import connect
+from ivm.benchmarks.machine import peak_bytes
+from ivm.benchmarks.process import answer, task
 
 
 @dataclass(frozen=True, slots=True)

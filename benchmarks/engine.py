@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
-from benchmarks.compilations import compilations
-from benchmarks.process import BenchmarkError
+from ivm.benchmarks.compilations import compilations
+from ivm.benchmarks.process import BenchmarkError
 
 
 def takes_threads() -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 
 FORMAT = 1
 """The version of the JSON."""

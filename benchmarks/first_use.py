@@ -24,11 +24,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import one
-from benchmarks.process import BenchmarkError
-from tpch.errors import SetupError
-from tpch.java import java_home
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import one
+from ivm.benchmarks.process import BenchmarkError
+from ivm.tpch.errors import SetupError
+from ivm.tpch.java import java_home
 
 ROOT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("catalog", "sql", "ivm", "tpch", "benchmarks")
@@ -148,7 +148,9 @@ def _timed(place: Path, *arguments: str) -> float:
 
 def _engine(place: Path, *arguments: str) -> dict[str, Any]:
     """What a measurement in a copy answers."""
-    answer: dict[str, Any] = json.loads(_run(place, "-m", "benchmarks.first_use_engine", *arguments).splitlines()[-1])
+    answer: dict[str, Any] = json.loads(
+        _run(place, "-m", "ivm.benchmarks.first_use_engine", *arguments).splitlines()[-1]
+    )
     return answer
 
 

@@ -58,9 +58,9 @@ def views() -> dict[str, Any]:
 def hydration(directory: str) -> dict[str, Any]:
     """Seconds of installing all 22 views of TPC-H over a stream's base."""
     import ivm  # noqa: PLC0415
-    from tpch import queries  # noqa: PLC0415
-    from tpch.reader import open_stream  # noqa: PLC0415
-    from tpch.schema import ddl  # noqa: PLC0415
+    from ivm.tpch import queries  # noqa: PLC0415
+    from ivm.tpch.reader import open_stream  # noqa: PLC0415
+    from ivm.tpch.schema import ddl  # noqa: PLC0415
 
     db = ivm.connect()
     db.sql(ddl())

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, one, spread
-from benchmarks.installing_engine import Task
-from benchmarks.process import measure
-from tpch.cache import ensure, views_of
-from tpch.report import size
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import Figure, one, spread
+from ivm.benchmarks.installing_engine import Task
+from ivm.benchmarks.process import measure
+from ivm.tpch.cache import ensure, views_of
+from ivm.tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
 _COLUMNS = (
@@ -50,9 +50,9 @@ def installing(
     stream = ensure(sf, "refresh", None, None if data is None else data / f"sf{sf:g}")
     _err.print(f"scale factor {sf:g}", highlight=False)
     orders = max(1, rows // _ROWS_PER_ORDER)
-    found: list[dict[str, Any]] = measure("benchmarks.installing_engine", Task(str(stream.directory), names, orders))[
-        "views"
-    ]
+    found: list[dict[str, Any]] = measure(
+        "ivm.benchmarks.installing_engine", Task(str(stream.directory), names, orders)
+    )["views"]
     title = f"refresh stream, commits of {orders} orders with their lineitems while each view is created"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])
     parameters = {"sf": sf, "views": views, "rows": rows}

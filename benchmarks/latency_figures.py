@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.figures import Figure, Label, one, over, spread
-from tpch.report import size
+from ivm.benchmarks.figures import Figure, Label, one, over, spread
+from ivm.tpch.report import size
 
 COLUMNS = ("commit\np50 ms", "\np99 ms", "\nmax ms", "base\nload s", "hydrate\ns", "peak\nmemory")
 """The headings of `cells`."""

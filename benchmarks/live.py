@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, one
-from benchmarks.live_engine import KINDS, Task
-from benchmarks.process import measure
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import Figure, one
+from ivm.benchmarks.live_engine import KINDS, Task
+from ivm.benchmarks.process import measure
 
 _COLUMNS = ("what", "found", "asked at most", "")
 _LISTENERS = {"tenants": 10}
@@ -40,7 +40,7 @@ def live(
     for name in names:
         _err.print(name, highlight=False)
         asked = Task(name, listeners * _LISTENERS.get(name, 1), rows, commits)
-        found += [{"kind": name, **each} for each in measure("benchmarks.live_engine", asked)["figures"]]
+        found += [{"kind": name, **each} for each in measure("ivm.benchmarks.live_engine", asked)["figures"]]
     output.table("what it costs that others look on", _COLUMNS, list(map(_row, found)))
     parameters = {"kinds": kinds, "listeners": listeners, "rows": rows, "commits": commits}
     output.save("live", parameters, list(map(_shown, found)), {"results": found}, json_file, began)

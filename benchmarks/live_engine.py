@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 import ivm
-from benchmarks.engine import connect
-from benchmarks.process import BenchmarkError, answer, task
+from ivm.benchmarks.engine import connect
+from ivm.benchmarks.process import BenchmarkError, answer, task
 
 _TABLE = "CREATE TABLE sale (id BIGINT PRIMARY KEY, shop INTEGER NOT NULL, price DECIMAL(9,2) NOT NULL)"
 _TAKINGS = "CREATE MATERIALIZED VIEW takings AS SELECT shop, sum(price) AS total, count(*) AS n FROM sale GROUP BY shop"
@@ -170,7 +170,7 @@ def _client(db: ivm.Database, door: str, asked: dict[str, Any]) -> Iterator[dict
     )
     found = dict[str, Any]()
     with serve(db, settings) as server:
-        program = [sys.executable, "-m", "benchmarks.live_client", door, server.addresses[door], json.dumps(asked)]
+        program = [sys.executable, "-m", "ivm.benchmarks.live_client", door, server.addresses[door], json.dumps(asked)]
         with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None, "it is a pipe"
             if process.stdout.readline() != "ready\n":

@@ -16,9 +16,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures import Figure, Measurement, as_json
-from benchmarks.machine import describe
-from tpch.manifest import Manifest
+from ivm.benchmarks.figures import Figure, Measurement, as_json
+from ivm.benchmarks.machine import describe
+from ivm.tpch.manifest import Manifest
 
 _FILE_WIDTH = 200
 _CONSOLE = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _FILE_WIDTH)

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import latency_figures, output
-from benchmarks.figures import Figure, Label, one
-from benchmarks.latency_engine import Task
-from benchmarks.process import measure
-from tpch.cache import ensure, views_of
+from ivm.benchmarks import latency_figures, output
+from ivm.benchmarks.figures import Figure, Label, one
+from ivm.benchmarks.latency_engine import Task
+from ivm.benchmarks.process import measure
+from ivm.tpch.cache import ensure, views_of
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
 _WARM_UP = 20
@@ -52,7 +52,7 @@ def refresh_latency(
             orders = max(1, int(wanted) // _ROWS_PER_ORDER)
             _err.print(f"scale factor {factor:g}, orders a commit: {orders}", highlight=False)
             task = Task(str(stream.directory), names, orders, commits, _WARM_UP, threads=threads)
-            result = measure("benchmarks.latency_engine", task)
+            result = measure("ivm.benchmarks.latency_engine", task)
             found.append({"sf": factor, "orders": orders, "seed": stream.manifest.seed, **result})
     title = f"refresh stream, {len(names)} views installed, orders with their lineitems, threads: {threads}"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])

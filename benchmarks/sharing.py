@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output, sharing_plots, sharing_tables
-from benchmarks.figures import Figure, one, over, spread
-from benchmarks.process import measure
-from benchmarks.sharing_engine import Task
-from benchmarks.statistics import quantiles
+from ivm.benchmarks import output, sharing_plots, sharing_tables
+from ivm.benchmarks.figures import Figure, one, over, spread
+from ivm.benchmarks.process import measure
+from ivm.benchmarks.sharing_engine import Task
+from ivm.benchmarks.statistics import quantiles
 from ivm.progress import progress
-from tpch.cache import ensure, views_of
+from ivm.tpch.cache import ensure, views_of
 
 MODES = ("shared", "not shared")
 
@@ -107,7 +107,7 @@ def _figures(mode: str, found: dict[str, Any]) -> list[Figure]:
 def _measured(mode: str, task: Task) -> dict[str, Any]:
     with progress(_err, "steps") as tell:
         return measure(
-            "benchmarks.sharing_engine", task, lambda step, done, total: tell(f"{mode}: {step}", done, total)
+            "ivm.benchmarks.sharing_engine", task, lambda step, done, total: tell(f"{mode}: {step}", done, total)
         )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import output
-from benchmarks.phases import PHASES
-from benchmarks.statistics import percentiles
-from tpch.report import size
+from ivm.benchmarks import output
+from ivm.benchmarks.phases import PHASES
+from ivm.benchmarks.statistics import percentiles
+from ivm.tpch.report import size
 
 _LATENCIES = {
     "install to first result": ("installs", "first_result"),

@@ -27,9 +27,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 import ivm
-from benchmarks.churn import TABLES, VIEWS
-from benchmarks.holders import Watched, looked_at
-from benchmarks.memory_parts import parts
+from ivm.benchmarks.churn import TABLES, VIEWS
+from ivm.benchmarks.holders import Watched, looked_at
+from ivm.benchmarks.memory_parts import parts
 from ivm.session.database import core_of
 
 MOST = 1.2

@@ -15,14 +15,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, one, over
-from benchmarks.process import measure
-from benchmarks.sharing_engine import Task as RunTask
-from benchmarks.state_engine import Task as StateTask
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import Figure, one, over
+from ivm.benchmarks.process import measure
+from ivm.benchmarks.sharing_engine import Task as RunTask
+from ivm.benchmarks.state_engine import Task as StateTask
 from ivm.progress import progress
-from tpch.cache import ensure, views_of
-from tpch.report import amount, size
+from ivm.tpch.cache import ensure, views_of
+from ivm.tpch.report import amount, size
 
 _HELD = (
     "",
@@ -62,12 +62,12 @@ def state(
     for sharing, mode in _modes(without):
         for first, when in ((True, "installed first"), (False, "hydrated")):
             task = StateTask(directory, names, sharing, batch, first)
-            held[f"{mode}, {when}"] = _measured("benchmarks.state_engine", task, f"{mode}, {when}")
+            held[f"{mode}, {when}"] = _measured("ivm.benchmarks.state_engine", task, f"{mode}, {when}")
     whole: dict[str, dict[str, Any]] = {}
     for sharing, mode in _modes(without) if runs else ():
         for every, which in ((0, "the same views"), (1, "one leaves, one comes")):
             run = RunTask(directory, names, sharing, min(active, len(names) - 1), batch, True, every, 0, 0, seed)
-            whole[f"{mode}, {which}"] = _measured("benchmarks.sharing_engine", run, f"{mode}, {which}")
+            whole[f"{mode}, {which}"] = _measured("ivm.benchmarks.sharing_engine", run, f"{mode}, {which}")
     title = f"load stream, scale factor {sf:g}, batches of {batch:,}, one thread"
     output.table(f"{title}: {len(names)} views", _HELD, [_held(mode, found) for mode, found in held.items()])
     if whole:

@@ -10,17 +10,17 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
-from benchmarks.compilations import compilations
-from benchmarks.engine import Commits, connect
-from benchmarks.footprint import footprint, release
-from benchmarks.machine import peak_bytes, reset_peak
-from benchmarks.phases import clocked
-from benchmarks.process import Steps, answer, task
-from benchmarks.warm_up import warm_up
+from ivm.benchmarks.compilations import compilations
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.footprint import footprint, release
+from ivm.benchmarks.machine import peak_bytes, reset_peak
+from ivm.benchmarks.phases import clocked
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.benchmarks.warm_up import warm_up
 from ivm.kernels.memory.allocator import resident_bytes
-from tpch import queries
-from tpch.reader import Stream, open_stream
-from tpch.schema import ddl
+from ivm.tpch import queries
+from ivm.tpch.reader import Stream, open_stream
+from ivm.tpch.schema import ddl
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.figures import SHARES
+from ivm.benchmarks.figures import SHARES
 
 
 def latency(seconds: Sequence[float]) -> dict[str, float]:
@@ -28,6 +28,6 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 
 
 def quantiles(values: Sequence[float] | np.ndarray) -> list[float]:
-    """The quantiles of `benchmarks.figures.SHARES`, so that a process need not answer with every single value."""
+    """The quantiles of `ivm.benchmarks.figures.SHARES`, so that a process need not answer with every single value."""
     found: list[float] = np.quantile(np.asarray(values, np.float64), SHARES).tolist()
     return found

@@ -14,14 +14,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, Label, one, repeated, spread
-from benchmarks.process import measure
-from benchmarks.streaming_duckdb import Task as DuckdbTask
-from benchmarks.streaming_engine import Task as EngineTask
-from tpch.cache import ensure, views_of
-from tpch.manifest import Manifest
-from tpch.report import amount, size
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import Figure, Label, one, repeated, spread
+from ivm.benchmarks.process import measure
+from ivm.benchmarks.streaming_duckdb import Task as DuckdbTask
+from ivm.benchmarks.streaming_engine import Task as EngineTask
+from ivm.tpch.cache import ensure, views_of
+from ivm.tpch.manifest import Manifest
+from ivm.tpch.report import amount, size
 
 BATCHES = "1000,10000,100000"
 _ALL = "all"
@@ -67,11 +67,11 @@ def streaming(
             what = f"{name}, " + (f"batches of {times:,}" if times else "all in one commit")
             _err.print(f"{what}: engine", highlight=False)
             task = EngineTask(directory, name, times, passes, coalesce, threads)
-            engine = measure("benchmarks.streaming_engine", task)
+            engine = measure("ivm.benchmarks.streaming_engine", task)
             other: dict[str, Any] | None = None
             if duckdb:
                 _err.print(f"{what}: DuckDB", highlight=False)
-                other = measure("benchmarks.streaming_duckdb", DuckdbTask(directory, name, times, samples))
+                other = measure("ivm.benchmarks.streaming_duckdb", DuckdbTask(directory, name, times, samples))
             found.append({"view": name, "batch": times or _ALL, "engine": engine, "duckdb": other})
     output.table(_title(stream.manifest, coalesce, threads), _COLUMNS, [_row(entry) for entry in found])
     parameters = {"sf": sf, "views": views, "batch": batch, "coalesce": coalesce, "threads": threads, "passes": passes}

@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from benchmarks.machine import peak_bytes
-from benchmarks.process import answer, task
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import relations
+from ivm.benchmarks.machine import peak_bytes
+from ivm.benchmarks.process import answer, task
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import relations
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
-from benchmarks.engine import Commits, connect
-from benchmarks.machine import peak_bytes, reset_peak
-from benchmarks.process import answer, task
-from benchmarks.statistics import latency, quantiles
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.machine import peak_bytes, reset_peak
+from ivm.benchmarks.process import answer, task
+from ivm.benchmarks.statistics import latency, quantiles
 from ivm.kernels.memory.allocator import resident_bytes
+from ivm.tpch import queries
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 from ivm.trace.time import LAST
-from tpch import queries
-from tpch.reader import open_stream
-from tpch.schema import ddl
 
 _WARM_UP_BATCHES = 3
 _WARM_UP_ROWS = 5_000

@@ -18,14 +18,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from benchmarks import machine, plan
-from benchmarks.engine import takes_threads
-from benchmarks.figures import FigureError, Measurement, read, write
-from benchmarks.plan import Asked, Run
-from benchmarks.process import kept
-from benchmarks.report.report import report
-from catalog.errors import Error
-from tpch.cache import ensure
+from ivm.benchmarks import machine, plan
+from ivm.benchmarks.engine import takes_threads
+from ivm.benchmarks.figures import FigureError, Measurement, read, write
+from ivm.benchmarks.plan import Asked, Run
+from ivm.benchmarks.process import kept
+from ivm.benchmarks.report.report import report
+from ivm.catalog.errors import Error
+from ivm.tpch.cache import ensure
 
 PARTS = "parts"
 """The folder, beside the report, of what is kept."""

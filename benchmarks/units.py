@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpch.report import amount, size
+from ivm.tpch.report import amount, size
 
 _FINER = {"s": ("ms", 1e3), "ms": ("µs", 1e3)}
 

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, one, spread
-from benchmarks.process import measure
-from benchmarks.waiting_engine import KINDS, Task
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import Figure, one, spread
+from ivm.benchmarks.process import measure
+from ivm.benchmarks.waiting_engine import KINDS, Task
 
 _WHO = {"apart": "other\ntable", "same": "same\ntable", "read": "reads\n"}
 _NAMES = {"apart": "commits to another table", "same": "commits to the same table", "read": "reads"}
@@ -45,7 +45,7 @@ def waiting(
     found: list[dict[str, Any]] = []
     for name in names:
         _err.print(name, highlight=False)
-        result = measure("benchmarks.waiting_engine", Task(name, rows))
+        result = measure("ivm.benchmarks.waiting_engine", Task(name, rows))
         found.append({"kind": name, "view": KINDS[name], **result})
     title = f"views created over {rows:,} rows; commits of one row and reads meanwhile, in ms"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])

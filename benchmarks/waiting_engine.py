@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 import ivm
-from benchmarks.compilations import compilations
-from benchmarks.engine import connect
-from benchmarks.process import answer, task
-from benchmarks.statistics import latency, quantiles
+from ivm.benchmarks.compilations import compilations
+from ivm.benchmarks.engine import connect
+from ivm.benchmarks.process import answer, task
+from ivm.benchmarks.statistics import latency, quantiles
 
 SCHEMA = """
 CREATE TABLE big (id BIGINT PRIMARY KEY, g BIGINT NOT NULL, o BIGINT NOT NULL, v BIGINT NOT NULL, s VARCHAR NOT NULL);

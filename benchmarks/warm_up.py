@@ -8,10 +8,10 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.engine import connect
-from tpch import queries
-from tpch.reader import Stream
-from tpch.schema import DIFF, TIME, ddl
+from ivm.benchmarks.engine import connect
+from ivm.tpch import queries
+from ivm.tpch.reader import Stream
+from ivm.tpch.schema import DIFF, TIME, ddl
 
 _ROWS = 2_000
 

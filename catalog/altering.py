@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from catalog.errors import BindError
-from catalog.names import key, suggestion, written
-from catalog.schema import Default, Field, ForeignKey, Table, Unique
-from catalog.types import SqlType
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import key, suggestion, written
+from ivm.catalog.schema import Default, Field, ForeignKey, Table, Unique
+from ivm.catalog.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)

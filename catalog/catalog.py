@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from catalog.clock import is_own
-from catalog.declared import carried, check_columns, check_key, completed, seen, spelled
-from catalog.errors import BindError
-from catalog.function import PythonFunctions
-from catalog.macro import Macro, Macros
-from catalog.names import MAIN, TEMP, key, listed, quoted, suggestion, written
-from catalog.schema import ForeignKey, Index, Table, View
-from catalog.sequence import Sequence, Sequences, without
-from catalog.types import Kind, SqlType, holds
+from ivm.catalog.clock import is_own
+from ivm.catalog.declared import carried, check_columns, check_key, completed, seen, spelled
+from ivm.catalog.errors import BindError
+from ivm.catalog.function import PythonFunctions
+from ivm.catalog.macro import Macro, Macros
+from ivm.catalog.names import MAIN, TEMP, key, listed, quoted, suggestion, written
+from ivm.catalog.schema import ForeignKey, Index, Table, View
+from ivm.catalog.sequence import Sequence, Sequences, without
+from ivm.catalog.types import Kind, SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.names import key, quoted
-from catalog.schema import Field, Table
-from catalog.types import INTEGER, TIMESTAMPTZ
+from ivm.catalog.names import key, quoted
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import INTEGER, TIMESTAMPTZ
 
 OWN = "ivm_"
 """How names begin that are the engine's own."""

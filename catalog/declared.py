@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from catalog.errors import BindError, UnsupportedError
-from catalog.names import key, suggestion, twice, written
-from catalog.schema import ForeignKey, Schema, Table, Unique, View
-from catalog.types import INTERVAL
+from ivm.catalog.errors import BindError, UnsupportedError
+from ivm.catalog.names import key, suggestion, twice, written
+from ivm.catalog.schema import ForeignKey, Schema, Table, Unique, View
+from ivm.catalog.types import INTERVAL
 
 
 def check_columns(table: Table) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.names import key
-from catalog.types import SqlType
+from ivm.catalog.names import key
+from ivm.catalog.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)

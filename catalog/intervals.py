@@ -7,7 +7,7 @@ hours, so that different intervals may be equal, as in DuckDB.
 
 from __future__ import annotations
 
-from catalog.calendar import DAY, time_text
+from ivm.catalog.calendar import DAY, time_text
 
 MONTH_DAYS = 30
 """Days that a month counts for where intervals are compared."""

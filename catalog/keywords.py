@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from catalog.names import key, quoted
+from ivm.catalog.names import key, quoted
 
 _PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from catalog.names import MAIN, full_name, key, quoted
+from ivm.catalog.names import MAIN, full_name, key, quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError
-from catalog.macro import Macro, Macros
-from catalog.names import MAIN, TEMP, full_name, key, suggestion
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError
+from ivm.catalog.macro import Macro, Macros
+from ivm.catalog.names import MAIN, TEMP, full_name, key, suggestion
 
 _TEMPORARY = re.compile(rf"\b{TEMP}(?:orary)?\b")
 

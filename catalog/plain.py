@@ -6,12 +6,12 @@ from dataclasses import asdict, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from catalog.function import Signature
-from catalog.macro import Macro, Overload, Parameter
-from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
-from catalog.sequence import Sequence
-from catalog.types import Kind, SqlType
-from catalog.zones import UTC
+from ivm.catalog.function import Signature
+from ivm.catalog.macro import Macro, Overload, Parameter
+from ivm.catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
+from ivm.catalog.sequence import Sequence
+from ivm.catalog.types import Kind, SqlType
+from ivm.catalog.zones import UTC
 
 Plain = dict[str, Any]
 """A mapping of texts to what JSON has."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from catalog.function import Signature
-from catalog.names import key
-from catalog.types import SqlType
-from catalog.zones import UTC
+from ivm.catalog.function import Signature
+from ivm.catalog.names import key
+from ivm.catalog.types import SqlType
+from ivm.catalog.zones import UTC
 
 
 @dataclass(frozen=True, slots=True)

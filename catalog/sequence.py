@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from catalog.clock import OWN
-from catalog.errors import BindError, NumericError
-from catalog.names import MAIN, as_literal, key, listed, quoted, suggestion
-from catalog.schema import Field, Table
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.clock import OWN
+from ivm.catalog.errors import BindError, NumericError
+from ivm.catalog.names import MAIN, as_literal, key, listed, quoted, suggestion
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import BIGINT, VARCHAR
 
 
 @dataclass(frozen=True, slots=True)

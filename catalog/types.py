@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
-from catalog.errors import UnsupportedError
-from catalog.keywords import quoted_if_needed
-from catalog.names import as_literal
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.catalog.names import as_literal
 
 
 class Physical(enum.Enum):
@@ -21,7 +21,7 @@ class Physical(enum.Enum):
     units, TIME as microseconds since midnight; DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled), or the parts
-    of an INTERVAL, see `catalog.intervals`.
+    of an INTERVAL, see `ivm.catalog.intervals`.
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
     CODE: int32 codes of the database's text dictionary (VARCHAR; JSON, as it was written; BLOB, any bytes; UUID, in
     lower case;

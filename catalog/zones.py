@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.types import TIMESTAMPTZ, SqlType, holds
+from ivm.catalog.types import TIMESTAMPTZ, SqlType, holds
 
 UTC = "UTC"
 """The zone of who has set none."""

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Literal
 
 import ivm.neighbours  # noqa: F401  before all others: it says so where a module of the application hides ours
-from catalog.errors import (
+from ivm.catalog.errors import (
     AccessError,
     BindError,
     ClusterError,
@@ -263,7 +263,7 @@ def connect(
         return set_up(Database(new()))
     from os import fspath  # noqa: PLC0415
 
-    from catalog.names import database_name  # noqa: PLC0415
+    from ivm.catalog.names import database_name  # noqa: PLC0415
     from ivm.durable.opening import held, seen  # noqa: PLC0415
 
     core = seen(new, path, progress, follow=follow) if read_only else held(new, path, durability, interval, progress)

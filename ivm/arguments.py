@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any, Protocol
 
-from catalog.calendar import DAY
-from catalog.errors import BindError, ParseError, TypeMismatchError
-from sql.types.calendar import interval
-from sql.types.zones import zone_called
+from ivm.catalog.calendar import DAY
+from ivm.catalog.errors import BindError, ParseError, TypeMismatchError
+from ivm.sql.types.calendar import interval
+from ivm.sql.types.zones import zone_called
 
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""

@@ -1,7 +1,7 @@
 """Functions that DuckDB computes for us: what it says of the arguments of a batch, in one query.
 
-Cost: some 0.4 ms for a few rows and 1.5 ms for more, and what DuckDB takes for a value. `sql.ir.functions.asked` says
-which functions they are.
+Cost: some 0.4 ms for a few rows and 1.5 ms for more, and what DuckDB takes for a value. `ivm.sql.ir.functions.asked`
+says which functions they are.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import NumericError
-from catalog.names import as_literal
-from catalog.schema import Field
-from catalog.types import TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType
-from catalog.zones import UTC
+from ivm.catalog.errors import NumericError
+from ivm.catalog.names import as_literal
+from ivm.catalog.schema import Field
+from ivm.catalog.types import TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType
+from ivm.catalog.zones import UTC
 from ivm.duck import Use, answer, connection, offer, texts_of, with_hugeints
+from ivm.sql.ir.asking import asked_text, with_arguments
 from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.zones import clocks_of, is_near
-from sql.ir.asking import asked_text, with_arguments
 
 _GIVEN = "given"
 Argument = tuple[Column | str | None, SqlType]

@@ -12,11 +12,11 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, MissingFunctionError, NumericError
-from catalog.function import PythonFunction, Signature, named_in
-from catalog.names import key, listed
-from catalog.types import Kind, SqlType
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, MissingFunctionError, NumericError
+from ivm.catalog.function import PythonFunction, Signature, named_in
+from ivm.catalog.names import key, listed
+from ivm.catalog.types import Kind, SqlType
 from ivm.trace.answers import Answer, Answers, key_of
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.python_values import array_of, values_of

@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from catalog.function import PythonFunction
-from catalog.names import as_literal
-from catalog.zones import UTC
 from ivm.called import Functions, Remembered, Row
+from ivm.catalog.function import PythonFunction
+from ivm.catalog.names import as_literal
+from ivm.catalog.zones import UTC
 from ivm.duck import Use, connection, lock
 from ivm.trace.columns.python_values import array_of, python_values, values_of
 

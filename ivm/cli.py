@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 import ivm
-from catalog.errors import Error, UnsupportedError
+from ivm.catalog.errors import Error, UnsupportedError
 from ivm.session.script import first_word, read_text, split
 
 if TYPE_CHECKING:

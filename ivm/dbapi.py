@@ -8,7 +8,8 @@ Threads may share the module and connections, and not cursors.
 
 from __future__ import annotations
 
-from catalog.errors import (
+from ivm import connect
+from ivm.catalog.errors import (
     ConstraintError,
     DataError,
     Error,
@@ -17,7 +18,6 @@ from catalog.errors import (
     ProgrammingError,
     UnsupportedError,
 )
-from ivm import connect
 from ivm.session.database import Database
 from ivm.session.oracle import VerificationError
 

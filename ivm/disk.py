@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 import ivm
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.durable.check import Checked, checked
 from ivm.durable.copying import as_of, copy_files, new_directory
 from ivm.durable.history import Entry, history, whole_before

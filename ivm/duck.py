@@ -20,7 +20,7 @@ from unicodedata import combining, east_asian_width
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import (
+from ivm.catalog.errors import (
     AccessError,
     BindError,
     Error,
@@ -31,17 +31,17 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from catalog.names import NO_ROWID, as_literal, quoted
-from catalog.schema import Schema
-from catalog.types import HUGEINT, JSON, UUID, Kind
-from catalog.zones import UTC
+from ivm.catalog.names import NO_ROWID, as_literal, quoted
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import HUGEINT, JSON, UUID, Kind
+from ivm.catalog.zones import UTC
 from ivm.rows_of_duckdb import not_too_many, reader_of, rows_of
 from ivm.spill import spill_directory
+from ivm.sql.cast_text import REFUSED
+from ivm.sql.types.zones import zone_names
 from ivm.trace.columns import stand_ins
 from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, huge_columns, undivided, with_huge
 from ivm.trace.columns.zones import zone_of
-from sql.cast_text import REFUSED
-from sql.types.zones import zone_names
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import MemoryLimitError, UnsupportedError
+from ivm.catalog.errors import MemoryLimitError, UnsupportedError
 
 _AT_ONCE = 1 << 17
 

@@ -15,9 +15,9 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from catalog.errors import Error
-from catalog.schema import Table
-from catalog.types import Kind, SqlType
+from ivm.catalog.errors import Error
+from ivm.catalog.schema import Table
+from ivm.catalog.types import Kind, SqlType
 from ivm.engine.engine import Engine
 from ivm.kernels.compiling.folder import private_folder
 from ivm.progress import Tell

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from catalog.calendar import DAY, day_of
-from catalog.errors import NumericError
+from ivm.catalog.calendar import DAY, day_of
+from ivm.catalog.errors import NumericError
 
 Local = Callable[[str, Any], Any]
 """From a zone and moments to the times on its clocks, both in microseconds; NumericError if there is no such zone."""

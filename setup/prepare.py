@@ -16,10 +16,10 @@ import sys
 import time
 from pathlib import Path
 
+from ivm.tpch.errors import SetupError as JavaMissing
+from ivm.tpch.java import java_home
 from setup.commands import LOG, PYTHON, ROOT, VENV, Pip, SetupError, apt_install, has_apt, reading
 from setup.progress import say, step
-from tpch.errors import SetupError as JavaMissing
-from tpch.java import java_home
 
 STAMPS = VENV / "stamps"
 LOCK = ROOT / "requirements.lock"
@@ -143,7 +143,7 @@ def install_java() -> None:
     """See that there is a Java for Spark, with apt-get where that is possible.
 
     Raises:
-        tpch.errors.SetupError: there is none, and none could be installed; the message says what to install.
+        ivm.tpch.errors.SetupError: there is none, and none could be installed; the message says what to install.
     """
     try:
         java_home()

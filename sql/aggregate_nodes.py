@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.ir.aggregates import AGGREGATES, AggregateFunction
+from ivm.sql.ir.aggregates import AGGREGATES, AggregateFunction
 
 
 def _own(name: str, declared: AggregateFunction) -> type[exp.AggFunc]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token
 
-from catalog.altering import (
+from ivm.catalog.altering import (
     AddColumn,
     AddKey,
     Alteration,
@@ -18,14 +18,14 @@ from catalog.altering import (
     SetNullable,
     SetType,
 )
-from catalog.names import quoted
-from catalog.schema import Table, Unique
-from sql.create_table import create_table
-from sql.duckdb_text import duckdb_text
-from sql.sql_text import SqlText
-from sql.statements import Alter
-from sql.syntax import query, statements
-from sql.words import Words
+from ivm.catalog.names import quoted
+from ivm.catalog.schema import Table, Unique
+from ivm.sql.create_table import create_table
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import Alter
+from ivm.sql.syntax import query, statements
+from ivm.sql.words import Words
 
 _FORM = (
     "ALTER TABLE name ADD [COLUMN] .. | DROP [COLUMN] .. | RENAME [COLUMN] a TO b | RENAME TO .. | "

@@ -11,12 +11,12 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from sql.aggregate_nodes import OWN
-from sql.ir.functions import FUNCTIONS, Function
-from sql.past_words import AS_OF
-from sql.reader import AS_WRITTEN, LOST
-from sql.sql_text import SqlText, offset_of, text_of
-from sql.tree import ENDINGS
+from ivm.sql.aggregate_nodes import OWN
+from ivm.sql.ir.functions import FUNCTIONS, Function
+from ivm.sql.past_words import AS_OF
+from ivm.sql.reader import AS_WRITTEN, LOST
+from ivm.sql.sql_text import SqlText, offset_of, text_of
+from ivm.sql.tree import ENDINGS
 
 PLAIN: dict[str, tuple[Function, ...]] = {
     name: tuple(function for function in FUNCTIONS.values() if name in function.names)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import quoted
-from sql.reader import MUTUALLY
-from sql.sql_text import SqlText, offset_of
-from sql.statements import AskedLoop
-from sql.tree import nodes_of
+from ivm.catalog.names import quoted
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.sql_text import SqlText, offset_of
+from ivm.sql.statements import AskedLoop
+from ivm.sql.tree import nodes_of
 
 DEEPER = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
 """By how much what follows a token stands deeper in parentheses."""

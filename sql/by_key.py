@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from catalog.names import key, twice
-from catalog.schema import Field, Table
-from catalog.types import Kind
-from sql.ir.scalar import Value
-from sql.plain_literals import NULL, Written, is_exact, value_of
+from ivm.catalog.names import key, twice
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import Kind
+from ivm.sql.ir.scalar import Value
+from ivm.sql.plain_literals import NULL, Written, is_exact, value_of
 
 _Read = Callable[[Sequence[str]], Written]
 """Makes of the literals of a text, in their order, a value as it is written there."""

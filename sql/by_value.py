@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.clock import OWN
-from sql.edits import edited
-from sql.sql_text import SqlText
-from sql.syntax import dialect_named, statement_tokens
+from ivm.catalog.clock import OWN
+from ivm.sql.edits import edited
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import dialect_named, statement_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from catalog.names import as_literal
-from catalog.schema import Field
-from catalog.types import VARCHAR
+from ivm.catalog.names import as_literal
+from ivm.catalog.schema import Field
+from ivm.catalog.types import VARCHAR
 
 REFUSED = "cannot put"
 """How errors begin that such a text raises by itself."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from catalog.errors import BindError
-from catalog.names import as_literal, by_key, key, quoted, suggestion, twice
-from catalog.schema import Field, Table
-from sql.cast_text import cast_text
-from sql.json_file import json_rows
-from sql.plain_insert import OpenInsert, PlainInsert
-from sql.statements import Assignments, Conflict, Copy, Delete, Insert, RowPart, Update
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import as_literal, by_key, key, quoted, suggestion, twice
+from ivm.catalog.schema import Field, Table
+from ivm.sql.cast_text import cast_text
+from ivm.sql.json_file import json_rows
+from ivm.sql.plain_insert import OpenInsert, PlainInsert
+from ivm.sql.statements import Assignments, Conflict, Copy, Delete, Insert, RowPart, Update
 
 NEW = "ivm new rows"
 OLD = "ivm old rows"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from catalog.names import key
-from sql.edits import edited
-from sql.sql_text import SqlText
-from sql.syntax import dialect_named, statement_tokens
+from ivm.catalog.names import key
+from ivm.sql.edits import edited
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import dialect_named, statement_tokens
 
 _NAMED = re.compile(r'\s*"?[\w.]+"?')
 

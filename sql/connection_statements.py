@@ -1,4 +1,4 @@
-"""Statements about the connection that gives them, as those of `sql.statements`."""
+"""Statements about the connection that gives them, as those of `ivm.sql.statements`."""
 
 from __future__ import annotations
 

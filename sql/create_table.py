@@ -9,18 +9,18 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from catalog.errors import UnsupportedError
-from catalog.names import key, written
-from catalog.schema import Check, Default, Field, ForeignKey, Generated, Table, Unique
-from catalog.types import INTEGER, VARCHAR, SqlType, collated
-from sql.bind.check_condition import bind_condition, bind_generated
-from sql.duckdb_text import duckdb_text
-from sql.sql_text import SqlText, text_of
-from sql.statements import CreateTable
-from sql.tree import nodes_of, table_name
-from sql.types.calendar import Interval, interval
-from sql.types.collations import KNOWN, collation_named
-from sql.types.declared import declared_type
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.names import key, written
+from ivm.catalog.schema import Check, Default, Field, ForeignKey, Generated, Table, Unique
+from ivm.catalog.types import INTEGER, VARCHAR, SqlType, collated
+from ivm.sql.bind.check_condition import bind_condition, bind_generated
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.sql_text import SqlText, text_of
+from ivm.sql.statements import CreateTable
+from ivm.sql.tree import nodes_of, table_name
+from ivm.sql.types.calendar import Interval, interval
+from ivm.sql.types.collations import KNOWN, collation_named
+from ivm.sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"
 APPEND_ONLY = "append_only"

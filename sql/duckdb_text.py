@@ -13,15 +13,15 @@ from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
-from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
-from catalog.names import as_literal, quoted
-from catalog.schema import Schema, Table
-from sql.reader import MUTUALLY
-from sql.signs import CosineDistance, Plus
-from sql.sql_text import SqlText
-from sql.syntax import dialect_named, query
-from sql.tree import names_read
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.names import as_literal, quoted
+from ivm.catalog.schema import Schema, Table
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.signs import CosineDistance, Plus
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import dialect_named, query
+from ivm.sql.tree import names_read
 
 
 def duckdb_text(tree: exp.Expr, *, pretty: bool = False, copy: bool = True) -> str:
@@ -51,7 +51,7 @@ class _Writer(DuckDBGenerator):
         # Which bind as no other signs do.
         exp.JSONExtract: lambda self, node: self.func("JSON_EXTRACT", node.this, node.expression),
         exp.JSONExtractScalar: lambda self, node: self.func("JSON_EXTRACT_STRING", node.this, node.expression),
-        # As columns have it; see `sql.collate_words`.
+        # As columns have it; see `ivm.sql.collate_words`.
         exp.Collate: lambda self, node: f"{self.sql(node, 'this')} COLLATE {self.sql(node, 'expression').lower()}",
         # Which with another sign before them would be one operator.
         Plus: lambda self, node: f"(+({self.sql(node, 'this')}))",

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from catalog.types import Kind, SqlType
-from sql.ir.conditions import is_null, negation
-from sql.ir.functions import NotFoldableError, Nulls, function_of
-from sql.ir.limits import is_exact, limits
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, Value, rewrite
-from sql.types.literals import convert
-from sql.types.texts import single
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.conditions import is_null, negation
+from ivm.sql.ir.functions import NotFoldableError, Nulls, function_of
+from ivm.sql.ir.limits import is_exact, limits
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, Value, rewrite
+from ivm.sql.types.literals import convert
+from ivm.sql.types.texts import single
 
 
 def folded(scalar: Scalar) -> Scalar:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.duckdb_text import duckdb_text
-from sql.sql_text import SqlText
-from sql.syntax import query
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
 _WHOLE = (exp.AggFunc, exp.Query, exp.Window)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from catalog.errors import BindError
-from catalog.names import as_literal, key, quoted, suggestion
-from catalog.schema import Field, Table
-from catalog.types import Kind, SqlType
-from sql.cast_text import REFUSED
-from sql.statements import Copy
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import as_literal, key, quoted, suggestion
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.cast_text import REFUSED
+from ivm.sql.statements import Copy
 
 _EXACT_DIGITS = 15
 """So many decimal digits a DOUBLE keeps."""

@@ -8,11 +8,11 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.macro import Overload, RelationParameter
-from catalog.names import key
-from sql.sql_text import SqlText
-from sql.syntax import dialect_named, query, statement_tokens
-from sql.tree import nodes_of
+from ivm.catalog.macro import Overload, RelationParameter
+from ivm.catalog.names import key
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import dialect_named, query, statement_tokens
+from ivm.sql.tree import nodes_of
 
 _SELECT = "SELECT "
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import key
-from sql.macro_words import CLOSING, OPENING, closing
-from sql.refused import too_deep
-from sql.sql_text import SqlText
+from ivm.catalog.names import key
+from ivm.sql.macro_words import CLOSING, OPENING, closing
+from ivm.sql.refused import too_deep
+from ivm.sql.sql_text import SqlText
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.macro import Macro, Overload, Parameter
-from catalog.names import spelled_part, twice
-from sql.macro_body import query_of, trees
-from sql.macro_words import CLOSING, NAMING, OPENING, closing, parts
-from sql.sql_text import SqlText
-from sql.statements import CreateMacro, Drop
-from sql.words import without
+from ivm.catalog.macro import Macro, Overload, Parameter
+from ivm.catalog.names import spelled_part, twice
+from ivm.sql.macro_body import query_of, trees
+from ivm.sql.macro_words import CLOSING, NAMING, OPENING, closing, parts
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import CreateMacro, Drop
+from ivm.sql.words import without
 
 _CREATE = "CREATE MACRO name(x, y := 1) AS expression, or AS TABLE SELECT ..."
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.words import is_about
+from ivm.sql.words import is_about
 
 _KINDS = frozenset(["MACRO", "FUNCTION"])
 OPENING = frozenset([TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE])

@@ -14,21 +14,21 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import ParseError
-from catalog.macro import Macro, Macros, Overload
-from catalog.names import key, parts_of, quoted
-from catalog.paths import Names
-from sql.bind.names.columns import column_name
-from sql.edits import Edit, edited
-from sql.macro_body import sites
-from sql.macro_calls import Call, find
-from sql.macro_statements import about_macro
-from sql.macro_words import NAMING, is_about_macro, parts
-from sql.own_macros import OWN, completed, mentions_own
-from sql.sql_text import Placed, SqlText
-from sql.statements import CreateMacro, Drop
-from sql.syntax import chunks, dialect_named, query, statement_tokens
-from sql.tree import nodes_of
+from ivm.catalog.errors import ParseError
+from ivm.catalog.macro import Macro, Macros, Overload
+from ivm.catalog.names import key, parts_of, quoted
+from ivm.catalog.paths import Names
+from ivm.sql.bind.names.columns import column_name
+from ivm.sql.edits import Edit, edited
+from ivm.sql.macro_body import sites
+from ivm.sql.macro_calls import Call, find
+from ivm.sql.macro_statements import about_macro
+from ivm.sql.macro_words import NAMING, is_about_macro, parts
+from ivm.sql.own_macros import OWN, completed, mentions_own
+from ivm.sql.sql_text import Placed, SqlText
+from ivm.sql.statements import CreateMacro, Drop
+from ivm.sql.syntax import chunks, dialect_named, query, statement_tokens
+from ivm.sql.tree import nodes_of
 
 MOST_CALLS = 10_000
 MOST_CHARACTERS = 1_000_000

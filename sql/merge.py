@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.errors import BindError
-from catalog.names import as_literal, quoted
-from catalog.schema import Table
-from sql.cast_text import cast_text
-from sql.changes import ROW, assigned, check_width, default_text, given_names, numbered, rows_beside
-from sql.statements import Merge, When
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import as_literal, quoted
+from ivm.catalog.schema import Table
+from ivm.sql.cast_text import cast_text
+from ivm.sql.changes import ROW, assigned, check_width, default_text, given_names, numbered, rows_beside
+from ivm.sql.statements import Merge, When
 
 ACTION = "merge_action"
 """What RETURNING calls what became of a row, one of `MERGED`."""

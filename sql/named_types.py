@@ -12,13 +12,13 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import key, parts_of, spelled_part
-from catalog.paths import Names
-from sql.sql_text import SqlText
-from sql.statements import CreateType, Drop
-from sql.syntax import chunks, dialect_named, statement_tokens
-from sql.types.declared import declared_type, is_type
-from sql.words import end_of_name, without
+from ivm.catalog.names import key, parts_of, spelled_part
+from ivm.catalog.paths import Names
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import CreateType, Drop
+from ivm.sql.syntax import chunks, dialect_named, statement_tokens
+from ivm.sql.types.declared import declared_type, is_type
+from ivm.sql.words import end_of_name, without
 
 _CREATES = re.compile(r"create\s+(?:or\s+replace\s+)?type\s")
 _CASTS = frozenset(["CAST", "TRY_CAST"])

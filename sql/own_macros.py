@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.macro import Macro, Macros, Overload, Parameter
-from catalog.names import quoted
-from sql.sql_text import SqlText
-from sql.syntax import query
-from sql.time_windows import WINDOWS, with_hops
+from ivm.catalog.macro import Macro, Macros, Overload, Parameter
+from ivm.catalog.names import quoted
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
+from ivm.sql.time_windows import WINDOWS, with_hops
 
 _QUERY = Macro("query", True, (Overload((Parameter("text"),), "SELECT 1"),))
 _QUERY_TABLE = Macro("query_table", True, (Overload((Parameter("tables"), Parameter("by_name", "false")), "SELECT 1"),))

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from sqlglot import exp
 
-from catalog.intervals import interval_text, packed
-from catalog.types import MAX_DIGITS
+from ivm.catalog.intervals import interval_text, packed
+from ivm.catalog.types import MAX_DIGITS
 
 MOST_VALUES = 100_000
 """So many values a list or dict may hold, with those within it: more are rows for a table."""

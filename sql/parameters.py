@@ -14,12 +14,12 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import BindError, TypeMismatchError
-from catalog.names import as_literal, suggestion
-from sql.edits import edited
-from sql.parameter_values import NoLiteralError, literal_of
-from sql.sql_text import SqlText
-from sql.syntax import dialect_named, statement_tokens
+from ivm.catalog.errors import BindError, TypeMismatchError
+from ivm.catalog.names import as_literal, suggestion
+from ivm.sql.edits import edited
+from ivm.sql.parameter_values import NoLiteralError, literal_of
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import dialect_named, statement_tokens
 
 Parameters = Sequence[object] | Mapping[str, object]
 """Values by position (for ? and $1) or by name (for $name)."""

@@ -10,30 +10,30 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import key, quoted
-from catalog.schema import Index
-from sql import parse_changes
-from sql.alter import alter
-from sql.arguments import declared, refuse_unread
-from sql.asked_loops import asked_loops, text_without
-from sql.collate_words import with_plain_collations
-from sql.create_table import create_table
-from sql.duckdb_text import duckdb_text
-from sql.macro_statements import about_macro
-from sql.macro_words import is_about_macro
-from sql.named_types import about_type, is_about_type
-from sql.parse_changes import copy
-from sql.parse_comment import comment_on
-from sql.parse_merge import merge
-from sql.parse_prepared import deallocate, execute, prepare
-from sql.parse_settings import about_call, about_extension, about_pragma, about_setting, about_upkeep
-from sql.reader import MUTUALLY
-from sql.refused import STARTS
-from sql.schema_statements import CreateSchema
-from sql.sequence_statements import about_sequence
-from sql.sequence_words import is_about_sequence
-from sql.sql_text import SqlText, offset_of, text_of
-from sql.statements import (
+from ivm.catalog.names import key, quoted
+from ivm.catalog.schema import Index
+from ivm.sql import parse_changes
+from ivm.sql.alter import alter
+from ivm.sql.arguments import declared, refuse_unread
+from ivm.sql.asked_loops import asked_loops, text_without
+from ivm.sql.collate_words import with_plain_collations
+from ivm.sql.create_table import create_table
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.macro_statements import about_macro
+from ivm.sql.macro_words import is_about_macro
+from ivm.sql.named_types import about_type, is_about_type
+from ivm.sql.parse_changes import copy
+from ivm.sql.parse_comment import comment_on
+from ivm.sql.parse_merge import merge
+from ivm.sql.parse_prepared import deallocate, execute, prepare
+from ivm.sql.parse_settings import about_call, about_extension, about_pragma, about_setting, about_upkeep
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.refused import STARTS
+from ivm.sql.schema_statements import CreateSchema
+from ivm.sql.sequence_statements import about_sequence
+from ivm.sql.sequence_words import is_about_sequence
+from ivm.sql.sql_text import SqlText, offset_of, text_of
+from ivm.sql.statements import (
     SHOWN,
     Analyze,
     Checkpoint,
@@ -49,11 +49,11 @@ from sql.statements import (
     Statement,
     Summarize,
 )
-from sql.syntax import BY_TOKENS, Syntax, part, statements
-from sql.transaction_statements import about_transaction
-from sql.transaction_words import is_about_transaction
-from sql.tree import names_read, nodes_of, table_name
-from sql.with_changes import with_changes
+from ivm.sql.syntax import BY_TOKENS, Syntax, part, statements
+from ivm.sql.transaction_statements import about_transaction
+from ivm.sql.transaction_words import is_about_transaction
+from ivm.sql.tree import names_read, nodes_of, table_name
+from ivm.sql.with_changes import with_changes
 
 
 def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.names import quoted, written
-from sql.asked_loops import asked_loops, tree_without
-from sql.duckdb_text import duckdb_text
-from sql.sql_text import SqlText, text_of
-from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Query, RowPart, Update
-from sql.syntax import Syntax
-from sql.tree import names_read, nodes_of, table_name, values_of
+from ivm.catalog.names import quoted, written
+from ivm.sql.asked_loops import asked_loops, tree_without
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.sql_text import SqlText, text_of
+from ivm.sql.statements import Assignments, Conflict, Copy, Delete, Insert, Query, RowPart, Update
+from ivm.sql.syntax import Syntax
+from ivm.sql.tree import names_read, nodes_of, table_name, values_of
 
 _DEFAULT = "DEFAULT"
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.schema_statements import CommentOn
-from sql.sql_text import SqlText
+from ivm.sql.schema_statements import CommentOn
+from ivm.sql.sql_text import SqlText
 
 _WRITE = "COMMENT ON TABLE | VIEW | COLUMN name IS 'text' | NULL"
 _TEXTS = frozenset([TokenType.STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.NULL])

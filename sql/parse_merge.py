@@ -1,4 +1,4 @@
-"""MERGE INTO: from a tree, as `sql.reader` makes it, to a statement whose parts are texts in DuckDB's dialect."""
+"""MERGE INTO: from a tree, as `ivm.sql.reader` makes it, to a statement whose parts are texts in DuckDB's dialect."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Literal, NoReturn
 
 from sqlglot import exp
 
-from catalog.names import as_literal
-from sql.duckdb_text import duckdb_text
-from sql.parse_changes import assigned, ctes, returning, value
-from sql.reader import TAKES
-from sql.sql_text import SqlText
-from sql.statements import Merge, When
-from sql.syntax import Syntax
-from sql.tree import names_read, nodes_of, table_name, values_of
+from ivm.catalog.names import as_literal
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.parse_changes import assigned, ctes, returning, value
+from ivm.sql.reader import TAKES
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import Merge, When
+from ivm.sql.syntax import Syntax
+from ivm.sql.tree import names_read, nodes_of, table_name, values_of
 
 _Of = Literal["matched", "not matched by target", "not matched by source"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.connection_statements import Deallocate, Execute, Prepare
-from sql.macro_words import NAMING, closing, parts
-from sql.sql_text import SqlText
+from ivm.sql.connection_statements import Deallocate, Execute, Prepare
+from ivm.sql.macro_words import NAMING, closing, parts
+from ivm.sql.sql_text import SqlText
 
 
 def prepare(tokens: Sequence[Token], source: SqlText) -> Prepare:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import as_literal
-from sql.connection_statements import Idle, Load, Set, SetVariable
-from sql.sql_text import SqlText
-from sql.statements import Checkpoint, Show
+from ivm.catalog.names import as_literal
+from ivm.sql.connection_statements import Idle, Load, Set, SetVariable
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import Checkpoint, Show
 
 _FIRST = ("DEFAULT",)
 """The words for what a setting was first."""

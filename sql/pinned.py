@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.altering import Altered
-from catalog.names import key, quoted
-from sql.bind import BoundQuery
-from sql.bind.context import Reads
-from sql.duckdb_text import duckdb_text
-from sql.sql_text import SqlText
-from sql.syntax import dialect_named, query, statement_tokens
+from ivm.catalog.altering import Altered
+from ivm.catalog.names import key, quoted
+from ivm.sql.bind import BoundQuery
+from ivm.sql.bind.context import Reads
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import dialect_named, query, statement_tokens
 
 
 def renamed_text(bound: BoundQuery, old: str, new: str) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from catalog.types import Kind, SqlType
-from sql.ir.scalar import Value
-from sql.plain_literals import Written, is_exact, value_of
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.scalar import Value
+from ivm.sql.plain_literals import Written, is_exact, value_of
 
 
 class PlainInsert(NamedTuple):
@@ -45,7 +45,7 @@ _VALUE = re.compile(
     r"\s*(,|\)\s*(?:(,)\s*\()?)",
     re.ASCII | re.IGNORECASE,
 )
-"""The forms of the second line are those in which parameters are written (see `sql.parameters`)."""
+"""The forms of the second line are those in which parameters are written (see `ivm.sql.parameters`)."""
 _ENDING = r"""((?:ON\s+CONFLICT|RETURNING)\b(?:[^;'"?$/\\-]|'[^'\\]*'|"[^"]*"|/(?!\*)|-(?!-))*)?"""
 """Without parameters, comments and texts of other kinds."""
 _END = re.compile(rf"\s*{_ENDING}\s*(?:;|$)", re.ASCII | re.IGNORECASE)

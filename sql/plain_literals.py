@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 
-from catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
-from catalog.uuids import uuid_of
-from sql.ir.scalar import Literal, Value
-from sql.types.literals import convert, number
+from ivm.catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
+from ivm.catalog.uuids import uuid_of
+from ivm.sql.ir.scalar import Literal, Value
+from ivm.sql.types.literals import convert, number
 
 Written = tuple[str | None, str | None, str | None, str | None]
 """A literal: the digits of a number, or a type, if one is named, and what stands in quotes, or NULL, TRUE, FALSE."""

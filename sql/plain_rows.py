@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from catalog.errors import Error
-from sql.arguments import refuse_unread
-from sql.by_key import ByKey, by_key
-from sql.recent import Recent
-from sql.sql_text import SqlText
-from sql.syntax import statements
-from sql.tree import ENDINGS, nodes_of
+from ivm.catalog.errors import Error
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.by_key import ByKey, by_key
+from ivm.sql.recent import Recent
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import statements
+from ivm.sql.tree import ENDINGS, nodes_of
 
 _Key = tuple[str | None, ...]
 """What stands between the literals of a text, and of what kind each is: what `_PIECES` splits a text into, "" in the

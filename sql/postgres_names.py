@@ -13,7 +13,7 @@ from typing import cast
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from catalog.names import key
+from ivm.catalog.names import key
 
 CATALOG, INFORMATION = "pg_catalog", "information_schema"
 OWN = "ivm_"

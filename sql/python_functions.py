@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.errors import ParseError, TypeMismatchError, UnsupportedError
-from catalog.types import SqlType
-from sql.sql_text import SqlText
-from sql.syntax import query
-from sql.types.declared import declared_type
+from ivm.catalog.errors import ParseError, TypeMismatchError, UnsupportedError
+from ivm.catalog.types import SqlType
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
+from ivm.sql.types.declared import declared_type
 
 
 def type_written(text: str) -> SqlType:

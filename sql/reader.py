@@ -13,14 +13,14 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType
 
-from sql.aggregate_nodes import OWN
-from sql.chains import Chained, unchained
-from sql.ir.functions.json import NAMES as JSON
-from sql.ir.functions.nested import LAMBDAS, NAMES
-from sql.past_words import Past
-from sql.signs import Signs, as_here
-from sql.unpacked import Build, kept_if_unpacked, unpacked
-from sql.words_kept import Words
+from ivm.sql.aggregate_nodes import OWN
+from ivm.sql.chains import Chained, unchained
+from ivm.sql.ir.functions.json import NAMES as JSON
+from ivm.sql.ir.functions.nested import LAMBDAS, NAMES
+from ivm.sql.past_words import Past
+from ivm.sql.signs import Signs, as_here
+from ivm.sql.unpacked import Build, kept_if_unpacked, unpacked
+from ivm.sql.words_kept import Words
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from sql.sql_text import SqlText
+from ivm.sql.sql_text import SqlText
 
 STARTS = (
     "CREATE, ALTER, DROP, COMMENT, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, "

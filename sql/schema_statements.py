@@ -1,4 +1,4 @@
-"""Statements about schemas, and about what is said of tables and views, as those of `sql.statements`."""
+"""Statements about schemas, and about what is said of tables and views, as those of `ivm.sql.statements`."""
 
 from __future__ import annotations
 

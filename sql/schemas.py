@@ -1,5 +1,5 @@
 """Names of tables and views, replaced in a text by the one name that each means, so that nothing behind this knows of
-schemas: `s.t` becomes `"s.t" AS t`, see `catalog.paths`. What is kept of a text goes on meaning what it meant.
+schemas: `s.t` becomes `"s.t" AS t`, see `ivm.catalog.paths`. What is kept of a text goes on meaning what it meant.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError
-from catalog.names import MAIN, as_literal, key, parts_of, quoted
-from catalog.paths import Names
-from sql.edits import Edit, edited
-from sql.parse_comment import place_of_name as place_of_commented
-from sql.sequence_words import CALLS, is_about_sequence, place_of_name
-from sql.sql_text import SqlText
-from sql.statements import SHOWN
-from sql.syntax import Syntax, statements
-from sql.tree import nodes_of, tables_read
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import MAIN, as_literal, key, parts_of, quoted
+from ivm.catalog.paths import Names
+from ivm.sql.edits import Edit, edited
+from ivm.sql.parse_comment import place_of_name as place_of_commented
+from ivm.sql.sequence_words import CALLS, is_about_sequence, place_of_name
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import SHOWN
+from ivm.sql.syntax import Syntax, statements
+from ivm.sql.tree import nodes_of, tables_read
 
 _SCOPES = (exp.Select, exp.Update, exp.Delete, exp.Merge, exp.Insert)
 _RELATIONS = (exp.Table, exp.Subquery, exp.Values, exp.Lateral)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token
 
-from catalog.names import MAIN, key
-from catalog.sequence import Sequence
-from sql.sql_text import SqlText
-from sql.statements import CreateSequence, Drop
-from sql.words import Words
+from ivm.catalog.names import MAIN, key
+from ivm.catalog.sequence import Sequence
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import CreateSequence, Drop
+from ivm.sql.words import Words
 
 _OPTIONS = "[START n] [INCREMENT n] [MINVALUE n] [MAXVALUE n] [[NO] CYCLE]"
 _FORM = f"CREATE [OR REPLACE] [TEMP] SEQUENCE [IF NOT EXISTS] name {_OPTIONS}"

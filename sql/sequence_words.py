@@ -8,8 +8,8 @@ from collections.abc import Sequence as Tokens
 
 from sqlglot.tokenizer_core import Token
 
-from catalog.names import as_literal, key
-from sql.words import is_about
+from ivm.catalog.names import as_literal, key
+from ivm.sql.words import is_about
 
 
 def is_about_sequence(tokens: Tokens[Token]) -> bool:

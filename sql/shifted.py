@@ -10,9 +10,9 @@ import re
 
 from sqlglot import exp
 
-from sql.duckdb_text import duckdb_text
-from sql.sql_text import SqlText
-from sql.syntax import query
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
 
 _CALLED: dict[str, str] = {
     **{name: name for name in ("stddev_pop", "stddev_samp", "sem", "skewness", "kurtosis", "kurtosis_pop")},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp, parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from catalog.errors import UnsupportedError
+from ivm.catalog.errors import UnsupportedError
 
 _DIVIDED = (exp.Div, exp.Avg)
 

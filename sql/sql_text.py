@@ -9,8 +9,8 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
-from catalog.errors import BindError, ParseError, TypeMismatchError, UnsupportedError
-from catalog.zones import UTC
+from ivm.catalog.errors import BindError, ParseError, TypeMismatchError, UnsupportedError
+from ivm.catalog.zones import UTC
 
 Place = exp.Expr | int | None
 """An expression, or an offset in the text; None where there is none to show."""

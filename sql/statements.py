@@ -1,16 +1,16 @@
-"""Statements: what a SQL text asks for, as plain frozen data. `sql.parse.parse` makes them."""
+"""Statements: what a SQL text asks for, as plain frozen data. `ivm.sql.parse.parse` makes them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from catalog.altering import Alteration
-from catalog.macro import Macro
-from catalog.schema import Index, Table
-from catalog.sequence import Sequence
-from catalog.types import SqlType
-from sql.connection_statements import (
+from ivm.catalog.altering import Alteration
+from ivm.catalog.macro import Macro
+from ivm.catalog.schema import Index, Table
+from ivm.catalog.sequence import Sequence
+from ivm.catalog.types import SqlType
+from ivm.sql.connection_statements import (
     Begin,
     Commit,
     Deallocate,
@@ -22,8 +22,8 @@ from sql.connection_statements import (
     Set,
     SetVariable,
 )
-from sql.schema_statements import CommentOn, CreateSchema
-from sql.syntax import Syntax
+from ivm.sql.schema_statements import CommentOn, CreateSchema
+from ivm.sql.syntax import Syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class CreateView:
 
     `query_text` is the SELECT as the user wrote it. `origin` is the line and column at which it begins in the
     statement's text, for messages. `columns` are the names that the view gives to its columns; empty for the query's
-    own. `change_feed` and `history`: see `catalog.schema.View`. `syntax`: of `query_text`, for one reader, who need not
-    read it again; None if it is not known.
+    own. `change_feed` and `history`: see `ivm.catalog.schema.View`. `syntax`: of `query_text`, for one reader, who need
+    not read it again; None if it is not known.
     """
 
     name: str

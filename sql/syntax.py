@@ -18,16 +18,16 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import BindError, ParseError, UnsupportedError
-from catalog.names import suggestion
-from sql.macro_words import is_about_macro
-from sql.reader import parser_of
-from sql.refused import refuse_foreign, too_deep
-from sql.sequence_words import is_about_sequence
-from sql.sql_text import SqlText
-from sql.token_forms import as_known
-from sql.transaction_words import is_about_transaction
-from sql.tree import nodes_of
+from ivm.catalog.errors import BindError, ParseError, UnsupportedError
+from ivm.catalog.names import suggestion
+from ivm.sql.macro_words import is_about_macro
+from ivm.sql.reader import parser_of
+from ivm.sql.refused import refuse_foreign, too_deep
+from ivm.sql.sequence_words import is_about_sequence
+from ivm.sql.sql_text import SqlText
+from ivm.sql.token_forms import as_known
+from ivm.sql.transaction_words import is_about_transaction
+from ivm.sql.tree import nodes_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.calendar import DAY
-from catalog.macro import Macro, Macros, Overload, Parameter, RelationParameter
-from sql.sql_text import SqlText
-from sql.syntax import query
-from sql.types.calendar import interval
+from ivm.catalog.calendar import DAY
+from ivm.catalog.macro import Macro, Macros, Overload, Parameter, RelationParameter
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
+from ivm.sql.types.calendar import interval
 
 _BUCKET = """
     SELECT *, time_bucket(size, timecol) AS window_start, time_bucket(size, timecol) + size AS window_end

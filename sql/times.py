@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from catalog.names import quoted
-from sql.duckdb_text import duckdb_text
-from sql.edits import Edit, edited
-from sql.past_words import AS_OF, CLAUSE, moment_of
-from sql.sql_text import SqlText
-from sql.syntax import Syntax, statements
-from sql.tree import nodes_of, tables_read
+from ivm.catalog.names import quoted
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.edits import Edit, edited
+from ivm.sql.past_words import AS_OF, CLAUSE, moment_of
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import Syntax, statements
+from ivm.sql.tree import nodes_of, tables_read
 
 _MARK = "\u2063"
 """Stands in the names that are made here, and is not seen in messages."""

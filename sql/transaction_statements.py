@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token
 
-from sql.connection_statements import Begin, Commit, Rollback
-from sql.sql_text import SqlText
+from ivm.sql.connection_statements import Begin, Commit, Rollback
+from ivm.sql.sql_text import SqlText
 
 _ENDS: dict[str, Commit | Rollback] = {"COMMIT": Commit(), "END": Commit(), "ROLLBACK": Rollback(), "ABORT": Rollback()}
 _NOISE = frozenset(["TRANSACTION", "WORK"])

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.names import by_key, key, written
-from sql.reader import MUTUALLY
-from sql.sql_text import SqlText, text_of
+from ivm.catalog.names import by_key, key, written
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.sql_text import SqlText, text_of
 
 
 def values_of(node: exp.Expr) -> list[exp.Expr]:
@@ -40,7 +40,7 @@ def nodes_of(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def table_name(node: exp.Expr | None, source: SqlText, what: str) -> str:
-    """The name of a table; BindError if a schema stands in front still, after `sql.schemas`: there is none."""
+    """The name of a table; BindError if a schema stands in front still, after `ivm.sql.schemas`: there is none."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         source.refuse(node, f"{what} needs a plain name; write it as {what} name")
     if node.args.get("catalog") or key(node.db) not in ("", "main"):

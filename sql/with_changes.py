@@ -8,14 +8,14 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import key
-from sql.asked_loops import DEEPER, read_instead
-from sql.duckdb_text import duckdb_text
-from sql.reader import MUTUALLY
-from sql.sql_text import SqlText, offset_of
-from sql.statements import Delete, Insert, Merge, Query, Statement, Update, WithChanges
-from sql.syntax import Syntax
-from sql.tree import names_read, nodes_of
+from ivm.catalog.names import key
+from ivm.sql.asked_loops import DEEPER, read_instead
+from ivm.sql.duckdb_text import duckdb_text
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.sql_text import SqlText, offset_of
+from ivm.sql.statements import Delete, Insert, Merge, Query, Statement, Update, WithChanges
+from ivm.sql.syntax import Syntax
+from ivm.sql.tree import names_read, nodes_of
 
 Convert = Callable[[Syntax, SqlText, str], Statement | None]
 _CHANGES = (exp.DML, exp.DDL, exp.Drop)

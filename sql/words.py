@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.sql_text import SqlText
+from ivm.sql.sql_text import SqlText
 
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA])
 

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
+from ivm.catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.trace.columns.arrow import array_from, arrow_type, two_words
 from ivm.trace.columns.stand_ins import enum_labels
 

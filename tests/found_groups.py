@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.groups.finalize import COUNTS, OutputRow
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.keyed.group_reader import GroupReader

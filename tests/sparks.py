@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ivm.spark.settings import ADVISED, NEEDED
+from ivm.tpch.spark import session
 from tests.house.modules import ROOT
-from tpch.spark import session
 
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Jobs of milliseconds: what the optimizing compiler and the threads of a collector would cost is never earned back."""

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
-from tpch.manifest import Manifest
-from tpch.schema import DIFF, TIME, relations
+from ivm.tpch.manifest import Manifest
+from ivm.tpch.schema import DIFF, TIME, relations
 
 _STEPS = 10
 

@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 
 from ivm.progress import progress
-from tpch import manifest, queries
-from tpch.errors import SetupError, StreamError
-from tpch.options import DEFAULT_SEED, DEFAULTS, Options
-from tpch.reader import Stream, open_stream
+from ivm.tpch import manifest, queries
+from ivm.tpch.errors import SetupError, StreamError
+from ivm.tpch.options import DEFAULT_SEED, DEFAULTS, Options
+from ivm.tpch.reader import Stream, open_stream
 
 ROOT = Path("data")
 
@@ -48,7 +48,7 @@ def ensure(sf: float, stream: str, seed: int | None, data: Path | None) -> Strea
 def make(sf: float, streams: Sequence[str], target: Path, seed: int, options: Options) -> None:
     """Generate `streams` into `target` with a progress bar on standard error. SetupError without what that needs."""
     try:
-        from tpch.generate import generate  # noqa: PLC0415  Spark, which few commands need
+        from ivm.tpch.generate import generate  # noqa: PLC0415  Spark, which few commands need
     except ImportError as error:
         raise SetupError(f"to generate TPC-H streams needs pyspark ({error}); install ivm-engine[tpch]") from error
 

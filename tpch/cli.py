@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tpch.errors import SetupError
-from tpch.options import DEFAULT_PAIRS, DEFAULT_SEED, SMALLEST_SCALE, STREAMS, Options, Place
+from ivm.tpch.errors import SetupError
+from ivm.tpch.options import DEFAULT_PAIRS, DEFAULT_SEED, SMALLEST_SCALE, STREAMS, Options, Place
 
 BENCHMARKS = "ivm.benchmarks"
 """The entry points of benchmarks, typer applications, which lie above this package."""
@@ -63,7 +63,7 @@ def generate_command(
 ) -> None:
     """Generate change streams on Spark."""
     wanted = _known(STREAMS if stream == "all" else [part.strip() for part in stream.split(",") if part.strip()])
-    from tpch.commands import generated  # noqa: PLC0415  the engine and Arrow, which help does not need
+    from ivm.tpch.commands import generated  # noqa: PLC0415  the engine and Arrow, which help does not need
 
     generated(sf, wanted, out, seed, Options(parts, pairs, updates, window))
 
@@ -86,9 +86,9 @@ def _running(at_scale: float, times: int, after_every: int, *, suggests: bool) -
         json_file: _Json = None,
     ) -> None:
         (known,) = _known([stream])
-        from tpch.cache import views_of  # noqa: PLC0415  the engine, which help does not need
-        from tpch.commands import maintained  # noqa: PLC0415
-        from tpch.runner import Settings  # noqa: PLC0415
+        from ivm.tpch.cache import views_of  # noqa: PLC0415  the engine, which help does not need
+        from ivm.tpch.commands import maintained  # noqa: PLC0415
+        from ivm.tpch.runner import Settings  # noqa: PLC0415
 
         place = Place(path, master, shards)
         settings = Settings(views_of(views), batch, every, coalesce)

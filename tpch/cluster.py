@@ -14,8 +14,8 @@ from rich.console import Console
 
 import ivm
 from ivm.progress import opening, progress
-from tpch.errors import SetupError
-from tpch.options import Place
+from ivm.tpch.errors import SetupError
+from ivm.tpch.options import Place
 
 if TYPE_CHECKING:
     from ivm.spark import SparkDatabase
@@ -48,7 +48,7 @@ def on_spark(master: str, path: Path | None, shards: int | None) -> Iterator[Spa
     try:
         import ivm.spark  # noqa: PLC0415  Spark, which few commands need
         from ivm.spark.settings import ADVISED, NEEDED  # noqa: PLC0415
-        from tpch.spark import session  # noqa: PLC0415
+        from ivm.tpch.spark import session  # noqa: PLC0415
     except ImportError as error:
         raise SetupError(f"--spark needs pyspark ({error}); install ivm-engine[spark]") from error
     with (

@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from ivm.progress import progress
-from tpch.cache import ensure, make, open_cached, place
-from tpch.cluster import database
-from tpch.options import Options, Place
-from tpch.reader import Stream
-from tpch.report import save, show, size, suggest
-from tpch.runner import Settings, run
+from ivm.tpch.cache import ensure, make, open_cached, place
+from ivm.tpch.cluster import database
+from ivm.tpch.options import Options, Place
+from ivm.tpch.reader import Stream
+from ivm.tpch.report import save, show, size, suggest
+from ivm.tpch.runner import Settings, run
 
 _out, _err = Console(), Console(stderr=True)
 

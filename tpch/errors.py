@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 
 
 class SetupError(Error):

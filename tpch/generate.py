@@ -15,15 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from ivm.progress import Tell
-from tpch import manifest
-from tpch.errors import GenerateError
-from tpch.manifest import Entry, File, Manifest
-from tpch.options import DEFAULT_SEED, DEFAULTS, SMALLEST_SCALE, STREAMS, Options
-from tpch.schema import DIFF, TIME, relations, update_columns
-from tpch.source import Generated, generate_tables
-from tpch.spark import session, watched
-from tpch.streams import churn, load, refresh, window
-from tpch.streams.plan import BASE_TIME, INSERT, Plan, RelationChanges, updates
+from ivm.tpch import manifest
+from ivm.tpch.errors import GenerateError
+from ivm.tpch.manifest import Entry, File, Manifest
+from ivm.tpch.options import DEFAULT_SEED, DEFAULTS, SMALLEST_SCALE, STREAMS, Options
+from ivm.tpch.schema import DIFF, TIME, relations, update_columns
+from ivm.tpch.source import Generated, generate_tables
+from ivm.tpch.spark import session, watched
+from ivm.tpch.streams import churn, load, refresh, window
+from ivm.tpch.streams.plan import BASE_TIME, INSERT, Plan, RelationChanges, updates
 
 _ROWS_PER_FILE = 1_500_000
 _LONG = 0.1

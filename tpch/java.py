@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tpch.errors import SetupError
+from ivm.tpch.errors import SetupError
 
 MINIMUM = 17
 _PLACES = ("/usr/lib/jvm", "/usr/java", "/opt/java", "/opt", "/Library/Java/JavaVirtualMachines")

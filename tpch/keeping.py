@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import ivm
-from tpch.errors import StreamError
-from tpch.manifest import Manifest
-from tpch.schema import ddl, relations
+from ivm.tpch.errors import StreamError
+from ivm.tpch.manifest import Manifest
+from ivm.tpch.schema import ddl, relations
 
 
 @dataclass(frozen=True, slots=True)

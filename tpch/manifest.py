@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tpch.errors import StreamError
+from ivm.tpch.errors import StreamError
 
 FORMAT = 1
 NAME = "manifest.json"

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ivm.tpch import manifest
+from ivm.tpch.errors import StreamError
+from ivm.tpch.manifest import Entry, File, Manifest
+from ivm.tpch.schema import DIFF, TIME, relations, update_columns
 from ivm.trace.columns.in_place import narrow
-from tpch import manifest
-from tpch.errors import StreamError
-from tpch.manifest import Entry, File, Manifest
-from tpch.schema import DIFF, TIME, relations, update_columns
 
 _AHEAD = 4
 _NEARLY_ALL = 0.9

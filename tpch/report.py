@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tpch.alone import Alone, RowChange, told
-from tpch.options import Place
-from tpch.runner import Report, ViewReport
+from ivm.tpch.alone import Alone, RowChange, told
+from ivm.tpch.options import Place
+from ivm.tpch.runner import Report, ViewReport
 
 _KIB = 1024
 _START = Path(__file__).resolve().parent.parent / "docs" / "start.md"

@@ -14,10 +14,10 @@ import numpy as np
 import ivm
 from ivm.duck import Use, connection
 from ivm.progress import Tell
-from tpch import queries
-from tpch.alone import Alone, Watch, middle
-from tpch.keeping import Kept, begin
-from tpch.reader import Stream
+from ivm.tpch import queries
+from ivm.tpch.alone import Alone, Watch, middle
+from ivm.tpch.keeping import Kept, begin
+from ivm.tpch.reader import Stream
 
 _RUNS = 3
 

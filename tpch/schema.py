@@ -8,9 +8,9 @@ from importlib import resources
 
 import pyarrow as pa
 
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.trace.columns.arrow import arrow_type
-from sql.parse import parse
-from sql.statements import CreateTable
 
 TIME = "_time"
 DIFF = "_diff"

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tpch.errors import GenerateError, SetupError
-from tpch.schema import relations
+from ivm.tpch.errors import GenerateError, SetupError
+from ivm.tpch.schema import relations
 
 ROW = "_row"
 _ROWS_AT_SCALE_1 = {

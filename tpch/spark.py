@@ -16,8 +16,8 @@ from types import MappingProxyType
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from tpch.errors import SetupError
-from tpch.java import java_home
+from ivm.tpch.errors import SetupError
+from ivm.tpch.java import java_home
 
 ROW_GROUP_ROWS = 131_072
 _EVERY_SECONDS = 0.5

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import SHARES, Figure, one, spread
-from benchmarks.graph.beside import AGAIN, BASE, COLUMNS, SHOWN, VIEW, anchors, published, rows_of
-from benchmarks.graph.engine import Task
-from benchmarks.graph.stream import Stream, ensure
-from benchmarks.graph.workloads import UNITS, Workload
-from benchmarks.process import measure
+from ivm.benchmarks import output
+from ivm.benchmarks.figures import SHARES, Figure, one, spread
+from ivm.benchmarks.graph.beside import AGAIN, BASE, COLUMNS, SHOWN, VIEW, anchors, published, rows_of
+from ivm.benchmarks.graph.engine import Task
+from ivm.benchmarks.graph.stream import Stream, ensure
+from ivm.benchmarks.graph.workloads import UNITS, Workload
+from ivm.benchmarks.process import measure
 from ivm.progress import progress
 
 _TITLE = "loops over graphs of {:g} times the nodes that figures are asked for (* more than that)"
-_MODULE = "benchmarks.graph.engine"
+_MODULE = "ivm.benchmarks.graph.engine"
 _err = Console(stderr=True)
 
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.graph.workloads import UNITS
-from benchmarks.units import shown
+from ivm.benchmarks.graph.workloads import UNITS
+from ivm.benchmarks.units import shown
 
 BASE, VIEW, AGAIN = "base rows", "view rows", "DuckDB again"
 SHOWN = {BASE: "", VIEW: "", **UNITS, AGAIN: "s"}

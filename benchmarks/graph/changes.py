@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.graph.graphs import Rng
+from ivm.benchmarks.graph.graphs import Rng
 
 
 def flips(there: np.ndarray, steps: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.graph.programs import FITTING, PROGRAMS
-from benchmarks.graph.shapes import DRAWN, KINDS, Shape
-from benchmarks.graph.workloads import WORKLOADS
+from ivm.benchmarks.graph.programs import FITTING, PROGRAMS
+from ivm.benchmarks.graph.shapes import DRAWN, KINDS, Shape
+from ivm.benchmarks.graph.workloads import WORKLOADS
 
 _PLACE = Path("data/graph")
 
@@ -40,7 +40,7 @@ def generate_command(
     data: _Place = _PLACE,
 ) -> None:
     """Make a graph and its changes, unless they are there."""
-    from benchmarks.graph.commands import generated  # noqa: PLC0415  Arrow, which help does not need
+    from ivm.benchmarks.graph.commands import generated  # noqa: PLC0415  Arrow, which help does not need
 
     generated(_shape(graph, nodes, degree, seed), steps, data)
 
@@ -64,7 +64,7 @@ def _running(usual: int, after_every: int) -> Callable[..., None]:
     ) -> None:
         shape = _shape(graph, nodes, degree, seed)
         chosen = FITTING[graph] if programs == "all" else _known(programs.split(","), PROGRAMS, "--programs")
-        from benchmarks.graph.commands import maintained  # noqa: PLC0415  the engine, which help does not need
+        from ivm.benchmarks.graph.commands import maintained  # noqa: PLC0415  the engine, which help does not need
 
         maintained(shape, steps, data, chosen, batch, every, json_file)
 
@@ -92,7 +92,7 @@ def bench_command(
 ) -> None:
     """Measure workloads beside the figures asked of them and the papers'."""
     names = list(WORKLOADS) if workloads == "all" else _known(workloads.split(","), WORKLOADS, "--workloads")
-    from benchmarks.graph.bench import bench  # noqa: PLC0415  the engine, which help does not need
+    from ivm.benchmarks.graph.bench import bench  # noqa: PLC0415  the engine, which help does not need
 
     bench([WORKLOADS[name] for name in names], scale, steps, data, json_file, compared=compared)
 

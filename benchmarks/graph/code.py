@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.graph.graphs import Rng
+from ivm.benchmarks.graph.graphs import Rng
 
 _FUNCTION = 24
 _CALLS = 0.02

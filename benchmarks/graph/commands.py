@@ -11,12 +11,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.graph.maintain import Report, run
-from benchmarks.graph.programs import PROGRAMS
-from benchmarks.graph.shapes import Shape
-from benchmarks.graph.stream import Stream, ensure
+from ivm.benchmarks.graph.maintain import Report, run
+from ivm.benchmarks.graph.programs import PROGRAMS
+from ivm.benchmarks.graph.shapes import Shape
+from ivm.benchmarks.graph.stream import Stream, ensure
 from ivm.progress import progress
-from tpch.report import duration, size
+from ivm.tpch.report import duration, size
 
 _COLUMNS = ("filled", "rows", "state", "p50", "p99", "max", "equal", "DuckDB")
 _out, _err = Console(), Console(stderr=True)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import ivm
-from benchmarks.engine import Commits, connect
-from benchmarks.graph.maintain import held, install, load
-from benchmarks.graph.programs import PROGRAMS
-from benchmarks.graph.recompute import compare
-from benchmarks.graph.stream import Changes, open_stream
-from benchmarks.process import Steps, answer, task
-from benchmarks.statistics import quantiles
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.graph.maintain import held, install, load
+from ivm.benchmarks.graph.programs import PROGRAMS
+from ivm.benchmarks.graph.recompute import compare
+from ivm.benchmarks.graph.stream import Changes, open_stream
+from ivm.benchmarks.process import Steps, answer, task
+from ivm.benchmarks.statistics import quantiles
 
 _WARM_UP = 10
 

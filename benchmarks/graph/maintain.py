@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import ivm
-from benchmarks.engine import Commits, connect
-from benchmarks.graph.programs import Program, ddl
-from benchmarks.graph.recompute import compare
-from benchmarks.graph.stream import Stream
-from benchmarks.statistics import percentiles
+from ivm.benchmarks.engine import Commits, connect
+from ivm.benchmarks.graph.programs import Program, ddl
+from ivm.benchmarks.graph.recompute import compare
+from ivm.benchmarks.graph.stream import Stream
+from ivm.benchmarks.statistics import percentiles
 from ivm.progress import Tell
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.graph.shapes import COLUMNS
+from ivm.benchmarks.graph.shapes import COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 import ivm
-from benchmarks.graph.programs import Program
+from ivm.benchmarks.graph.programs import Program
 from ivm.duck import Use, connection
 
 _SHOWN = 3

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.graph.changes import flips
-from benchmarks.graph.shapes import COLUMNS, Shape
-from benchmarks.graph.tables import made
-from catalog.errors import Error
+from ivm.benchmarks.graph.changes import flips
+from ivm.benchmarks.graph.shapes import COLUMNS, Shape
+from ivm.benchmarks.graph.tables import made
+from ivm.catalog.errors import Error
 from ivm.progress import Tell
 
 FORMAT = 1

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.graph import code, graphs
-from benchmarks.graph.graphs import Rng
-from benchmarks.graph.shapes import COLUMNS, Shape
+from ivm.benchmarks.graph import code, graphs
+from ivm.benchmarks.graph.graphs import Rng
+from ivm.benchmarks.graph.shapes import COLUMNS, Shape
 
 _MOST_COST = 100
 _ASKED = 100

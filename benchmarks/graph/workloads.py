@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from benchmarks.graph.shapes import Shape
+from ivm.benchmarks.graph.shapes import Shape
 
 _LEAST_NODES = 64
 

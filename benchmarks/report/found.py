@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.figures import Figure, Label, Measurement
+from ivm.benchmarks.figures import Figure, Label, Measurement
 
 
 @dataclass(frozen=True, slots=True)

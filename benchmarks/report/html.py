@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from benchmarks.figures import Figure
-from benchmarks.units import shown
+from ivm.benchmarks.figures import Figure
+from ivm.benchmarks.units import shown
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --back: #ffffff; --soft: #66707d; --line: #d8dde4; --wash: #f4f6f8; }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.report.found import Found
-from benchmarks.report.html import TAILS, beside, number, ratio, table, tail, text
-from benchmarks.report.plots import bars
+from ivm.benchmarks.report.found import Found
+from ivm.benchmarks.report.html import TAILS, beside, number, ratio, table, tail, text
+from ivm.benchmarks.report.plots import bars
 
 _COMMITS = ("commit in memory", "commit on disk", "its sync", "commit on disk without its sync")
 

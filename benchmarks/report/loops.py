@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.graph.beside import COLUMNS, SHOWN, published, rows_of
-from benchmarks.graph.workloads import WORKLOADS
-from benchmarks.report.found import Found
-from benchmarks.report.html import table, text
-from benchmarks.report.plots import tails
+from ivm.benchmarks.graph.beside import COLUMNS, SHOWN, published, rows_of
+from ivm.benchmarks.graph.workloads import WORKLOADS
+from ivm.benchmarks.report.found import Found
+from ivm.benchmarks.report.html import table, text
+from ivm.benchmarks.report.plots import tails
 
 
 def loops(found: Found) -> str:

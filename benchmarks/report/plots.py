@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from benchmarks.figures import Figure, Points
+from ivm.benchmarks.figures import Figure, Points
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#f43f5e", "#8b5cf6", "#14b8a6", "#ec4899", "#84cc16")
 PUBLISHED = "#94a3b8"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.figures import Measurement
-from benchmarks.report import html, lasting, loops, running, single, streaming
-from benchmarks.report.found import Found
+from ivm.benchmarks.figures import Measurement
+from ivm.benchmarks.report import html, lasting, loops, running, single, streaming
+from ivm.benchmarks.report.found import Found
 
 ANCHORS = Path(__file__).resolve().parent.parent / "anchors.json"
 """Published figures of others: seconds by query number, with a legend, and where they are from."""

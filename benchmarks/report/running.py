@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.figures import Figure, Label, Points
-from benchmarks.report.found import Found
-from benchmarks.report.html import TAILS, beside, number, ratio, table, tail, text
-from benchmarks.report.plots import bars, curves, shares, tails
+from ivm.benchmarks.figures import Figure, Label, Points
+from ivm.benchmarks.report.found import Found
+from ivm.benchmarks.report.html import TAILS, beside, number, ratio, table, tail, text
+from ivm.benchmarks.report.plots import bars, curves, shares, tails
 
 _GIB = 1 << 30
 _LATENCY = "commit [ms]"

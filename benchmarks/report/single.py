@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import Figure
-from benchmarks.report.found import Found
-from benchmarks.report.html import TAILS, beside, number, table, tail, text
-from benchmarks.report.plots import bars, curves, tails
+from ivm.benchmarks.figures import Figure
+from ivm.benchmarks.report.found import Found
+from ivm.benchmarks.report.html import TAILS, beside, number, table, tail, text
+from ivm.benchmarks.report.plots import bars, curves, tails
 
 _GIB = 1 << 30
 _MOST_CURVES = 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.figures import Figure, Label
-from benchmarks.report.found import Found, total
-from benchmarks.report.html import beside, number, ratio, seconds, table, text
-from benchmarks.report.plots import bars
-from benchmarks.units import plain, shown
+from ivm.benchmarks.figures import Figure, Label
+from ivm.benchmarks.report.found import Found, total
+from ivm.benchmarks.report.html import beside, number, ratio, seconds, table, text
+from ivm.benchmarks.report.plots import bars
+from ivm.benchmarks.units import plain, shown
 
 ALL = "all"
 _PUBLISHED: dict[tuple[str, Label], str] = {("coalesced", 100_000): "dd_100k_s", ("coalesced", 1_000): "dd_1k_s",

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.lifted import is_lifted
-from sql.ir.rebuild import offsets, recursive_gets
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import offsets, recursive_gets
+from ivm.sql.ir.relation import (
     Filter,
     Join,
     LetRec,
@@ -26,7 +26,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Column
+from ivm.sql.ir.scalar import Column
 
 
 def carried(loop: LetRec, column: int) -> Mapping[str, int] | None:

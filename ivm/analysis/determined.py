@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.unique_keys import is_unique
-from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, Unnest
-from sql.ir.scalar import Column, columns_of
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, Unnest
+from ivm.sql.ir.scalar import Column, columns_of
 
 
 def determined(relation: Relation, columns: Iterable[int]) -> frozenset[int]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ivm.analysis.fact import fact
-from sql.ir.classes import Classes, merged_classes, representatives
-from sql.ir.rebuild import offsets
-from sql.ir.relation import (
+from ivm.sql.ir.classes import Classes, merged_classes, representatives
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import (
     Filter,
     Join,
     LetRec,
@@ -22,7 +22,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import TypeVar, cast
 from weakref import ref
 
-from sql.ir.compared_once import Remembering
-from sql.ir.scalar import Call, Scalar
+from ivm.sql.ir.compared_once import Remembering
+from ivm.sql.ir.scalar import Call, Scalar
 
 Remembers = TypeVar("Remembers", bound=Remembering)
 Fact = TypeVar("Fact")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
-from sql.ir.rebuild import offsets
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import (
     Filter,
     Get,
     Join,
@@ -19,7 +19,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Column, Scalar, columns_of, remap
+from ivm.sql.ir.scalar import Column, Scalar, columns_of, remap
 
 
 @fact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
-from sql.ir.relation import LetRec, RecursiveGet, Relation, inputs_of
+from ivm.sql.ir.relation import LetRec, RecursiveGet, Relation, inputs_of
 
 
 @fact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
-from sql.ir.relation import (
+from ivm.sql.ir.relation import (
     Apply,
     Constant,
     Get,

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from catalog.types import Physical
 from ivm.analysis.fact import fact
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.lifted import is_lifted
 from ivm.analysis.ranges import value_range
-from sql.ir.limits import is_exact
-from sql.ir.relation import (
+from ivm.catalog.types import Physical
+from ivm.sql.ir.limits import is_exact
+from ivm.sql.ir.relation import (
     Filter,
     Join,
     LetRec,
@@ -29,7 +29,7 @@ from sql.ir.relation import (
     Union,
     Unnest,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import scalar_fact
-from sql.ir.functions import Raises, function_of
-from sql.ir.limits import Range, is_exact, limits
-from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
+from ivm.sql.ir.functions import Raises, function_of
+from ivm.sql.ir.limits import Range, is_exact, limits
+from ivm.sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 
 
 @scalar_fact

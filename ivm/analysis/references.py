@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import islice
 
 from ivm.analysis.fact import fact
-from sql.ir.rebuild import offsets
-from sql.ir.reference import Reference
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.reference import Reference
+from ivm.sql.ir.relation import (
     Filter,
     Get,
     Join,
@@ -22,7 +22,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Column
+from ivm.sql.ir.scalar import Column
 
 # A wide join of tables that all repeat a column could have very many; few are ever of use.
 _MOST = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from sql.ir.functions import function_of
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 
 _UNKNOWN = 0.5
 ELEMENTS = 4.0

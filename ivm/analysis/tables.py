@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.clock import CLOCK
 from ivm.analysis.fact import fact
-from sql.ir.clock import reads_clock
-from sql.ir.rebuild import scalars_of
-from sql.ir.relation import Get, Relation, inputs_of
+from ivm.catalog.clock import CLOCK
+from ivm.sql.ir.clock import reads_clock
+from ivm.sql.ir.rebuild import scalars_of
+from ivm.sql.ir.relation import Get, Relation, inputs_of
 
 
 @fact

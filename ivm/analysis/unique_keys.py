@@ -7,9 +7,9 @@ from itertools import islice, product
 
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
-from sql.ir.functions import called
-from sql.ir.rebuild import offsets
-from sql.ir.relation import (
+from ivm.sql.ir.functions import called
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import (
     Asof,
     Constant,
     Filter,
@@ -25,7 +25,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Call
+from ivm.sql.ir.scalar import Call
 
 Key = frozenset[int]
 

@@ -11,10 +11,10 @@ from functools import reduce
 from math import inf, isnan
 from struct import pack, unpack
 
-from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import can_raise
-from sql.ir.limits import is_exact
-from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.limits import is_exact
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of
 
 Range = tuple[int | float | str, int | float | str]
 """The least and the greatest value, both among them: integers, or without end; of texts twice the same."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from catalog.errors import BindError
+from ivm.catalog.errors import BindError
 from ivm.cluster.filling import Done
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident

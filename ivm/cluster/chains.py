@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.cleaning import without_bids
 from ivm.cluster.feeds import feeds_under
 from ivm.cluster.files import Files, fresh

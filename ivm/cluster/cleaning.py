@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.feeds import feeds_under
 from ivm.cluster.files import Files
 from ivm.cluster.logs import LOGS

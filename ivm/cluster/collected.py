@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.cluster.hashing import hashes_of
 from ivm.cluster.routing import arrived
 from ivm.kernels.types import Hashes

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from catalog.errors import Error, StorageError
+from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
 from ivm.cluster.feeds import write_feed
 from ivm.cluster.files import bundle_of

@@ -8,11 +8,11 @@ from typing import cast
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.names import key
-from catalog.schema import Table
 from ivm.arguments import at_least_one, whole_number
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.cluster import orders
 from ivm.cluster.coming import Coming
 from ivm.cluster.driver import Driver

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from catalog.catalog import Catalog
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.cluster.guards import at_home
 from ivm.cluster.orders import Definition
 from ivm.engine.declaring import declared

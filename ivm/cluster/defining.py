@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from catalog.catalog import Catalog
-from catalog.errors import NumericError
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import NumericError
+from ivm.catalog.schema import View
 from ivm.cluster import orders
 from ivm.cluster.guards import Guard, guards_of
 from ivm.cluster.placing import placement_of

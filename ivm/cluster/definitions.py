@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any, Protocol
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.errors import InterfaceError
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import InterfaceError
 from ivm.cluster import orders
 from ivm.cluster.planning import Beside, Guarding, is_kept
 from ivm.cluster.reading import Committing, ShardedView

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from catalog.errors import Error
-from catalog.schema import Table, View
+from ivm.catalog.errors import Error
+from ivm.catalog.schema import Table, View
 from ivm.cluster import orders
 from ivm.cluster.definitions import Definitions
 from ivm.cluster.files import fresh
@@ -42,12 +42,12 @@ from ivm.engine.past import Past
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
+from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.listeners import Listeners
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
-from sql.ir.relation import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 

@@ -10,10 +10,10 @@ from ivm.cluster.driver import Driver
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
 from ivm.distribute.placement import SINGLE, Anywhere, Hashed, Placement, Replicated
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import Asof, Get, Join, LetRec, Relation, Threshold, TopK, Window, inputs_of
+from ivm.sql.ir.text import relation_text
 from ivm.transform.rewrite import peeled
-from sql.ir.rebuild import nodes
-from sql.ir.relation import Asof, Get, Join, LetRec, Relation, Threshold, TopK, Window, inputs_of
-from sql.ir.text import relation_text
 
 
 def distributed_text(found: Distributed, shared: Sequence[str] = ()) -> str:

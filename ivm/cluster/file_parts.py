@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from catalog.names import as_literal, quoted
+from ivm.catalog.names import as_literal, quoted
 from ivm.cluster.file_queries import FILE, FileQuery, as_list, file_query
 from ivm.cluster.protocol import Unlike
 from ivm.duck import Use, answer, batches, connection, told

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from catalog.names import as_literal, quoted
+from ivm.catalog.names import as_literal, quoted
 from ivm.duck import Use, connection
 
 FILE = "ivm file"

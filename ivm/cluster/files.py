@@ -12,7 +12,7 @@ from secrets import token_hex
 from threading import Event
 from typing import Any, TypeVar
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.protocol import Stored
 from ivm.cluster.several import each
 from ivm.storage.folder import Folder, remove_under

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.names import key
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
 from ivm.cluster import orders
 from ivm.cluster.filling import Done
 from ivm.cluster.questions import Question

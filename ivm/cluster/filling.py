@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.collected import Collected, in_part, row_hashes
 from ivm.cluster.defining import New
 from ivm.cluster.growth import Growth, Rest, Work

@@ -6,7 +6,7 @@ import re
 from os import PathLike, fspath
 from pathlib import Path
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.directory_folder import DirectoryFolder
 from ivm.storage.folder import Folder
 from ivm.storage.within import Within

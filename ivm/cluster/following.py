@@ -14,9 +14,9 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, StorageError
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, StorageError
+from ivm.catalog.schema import View
 from ivm.cluster.chains import files_of
 from ivm.cluster.feeds import read_feed
 from ivm.cluster.files import Files

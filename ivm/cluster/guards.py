@@ -13,14 +13,14 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import ConstraintError, UnsupportedError
-from catalog.names import key, quoted, written
-from catalog.schema import ForeignKey, Table, Unique, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import ConstraintError, UnsupportedError
+from ivm.catalog.names import key, quoted, written
+from ivm.catalog.schema import ForeignKey, Table, Unique, View
 from ivm.cluster.placing import placement_of
 from ivm.distribute.placement import Hashed, Replicated
-from sql.bind import bind
-from sql.ir.relation import Relation
+from ivm.sql.bind import bind
+from ivm.sql.ir.relation import Relation
 
 _PREFIX = "ivm_constraint "
 _REMEMBERED = 256

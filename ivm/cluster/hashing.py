@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.hashing.text import hash_texts
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.arrow import NO_TEXTS, to_column

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster import orders
 from ivm.cluster.chains import files_of
 from ivm.cluster.files import Files

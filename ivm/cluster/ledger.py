@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster import chains
 from ivm.cluster.cleaner import Cleaner
 from ivm.cluster.files import Files

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ivm.analysis.tables import tables_of
 from ivm.cluster.reading import ShardedView
 from ivm.distribute.exchange import Channels
-from sql.ir.relation import Relation
+from ivm.sql.ir.relation import Relation
 
 
 class Read(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from catalog.errors import Error, StorageError
+from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
 from ivm.cluster.files import Files, pieces_of
 from ivm.cluster.logs import in_full

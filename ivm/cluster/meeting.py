@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from catalog.schema import Table
+from ivm.catalog.schema import Table
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
 from ivm.cluster.wire import stream_of

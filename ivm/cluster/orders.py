@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
 from ivm.durable.payload import altered_head, catalog_of, definition_of, read_altered
 
 Values = Mapping[tuple[str, int], float]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.schema import Table
+from ivm.catalog.schema import Table
 from ivm.distribute.placement import REPLICATED, Hashed, Placement
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
-from catalog.schema import View
 from ivm.analysis.tables import tables_of
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.schema import View
 from ivm.cluster.guards import Guard, check_replaced, guarded_anew, guards_of
 from ivm.cluster.orders import Values
 from ivm.cluster.placing import placement_of
@@ -17,8 +17,8 @@ from ivm.cluster.reading import PlannedView, ShardedView
 from ivm.distribute.distribute import distribute
 from ivm.distribute.exchange import Channels, Placed
 from ivm.distribute.placement import REPLICATED, Placement
+from ivm.sql.ir.relation import Relation
 from ivm.transform.pipeline import optimize
-from sql.ir.relation import Relation
 
 Known = tuple[Mapping[str, float], Values]
 """The sizes of tables and views, and the values of columns, by which views are distributed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from catalog import errors
+from ivm.catalog import errors
 
 
 class Superseded(errors.StorageError):
@@ -39,7 +39,7 @@ class Order(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """An error of the user's: the name of its class in `catalog.errors`, and what it says."""
+    """An error of the user's: the name of its class in `ivm.catalog.errors`, and what it says."""
 
     kind: str
     message: str

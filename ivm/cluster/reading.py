@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.schema import View as Definition
+from ivm.catalog.schema import View as Definition
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement
 from ivm.engine.view import in_order
 from ivm.results.difference import added_up
-from sql.ir.relation import Relation
+from ivm.sql.ir.relation import Relation
 
 _TIME, _DIFF = "_time", "_diff"
 _NOBODY = Definition("", "", (), (), maintained=True)

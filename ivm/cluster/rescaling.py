@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from catalog.catalog import Catalog
-from catalog.names import key
-from catalog.schema import Table, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table, View
 from ivm.cluster.driver import Driver
 from ivm.cluster.ledger import Ledger
 from ivm.cluster.transport import Transport

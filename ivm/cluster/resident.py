@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.catalog import Catalog
-from catalog.errors import NumericError, StorageError
-from catalog.names import key
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import NumericError, StorageError
+from ivm.catalog.names import key
 from ivm.cluster import orders
 from ivm.cluster.declaring import declared_here
 from ivm.cluster.defining import Defining, Known, over_rows

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Schema
-from catalog.types import SqlType
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import SqlType
 from ivm.cluster.hashing import shards_of
 from ivm.distribute.placement import Gathered, Hashed, Placement
 from ivm.engine.transaction import Change

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import StorageError
-from catalog.plain import Plain
-from catalog.schema import Table
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import StorageError
+from ivm.catalog.plain import Plain
+from ivm.catalog.schema import Table
 from ivm.cluster.guards import at_home
 from ivm.cluster.shard import Shard
 from ivm.dataflow.node import Node
@@ -33,9 +33,9 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
 from ivm.plan.plain import plain_plans, plans_of
+from ivm.sql.ir.relation import Relation
 from ivm.trace.columns.segment import Segment
 from ivm.trace.rows.row_store import RowsReader
-from sql.ir.relation import Relation
 
 RANGE = 1 << 16
 """So many rows are a piece."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
 
-from catalog.schema import View as Definition
+from ivm.catalog.schema import View as Definition
 from ivm.cluster.growth import Rest
 from ivm.cluster.guards import is_guard
 from ivm.dataflow.hydration import Installation
@@ -28,9 +28,9 @@ from ivm.operators.exchange import Channel as Arriving
 from ivm.operators.exchange import Outlet, nothing
 from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
+from ivm.sql.ir.relation import Relation
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
-from sql.ir.relation import Relation
 
 Sent = dict[str, Delta]
 """The changes of fragments, by the names of their channels."""

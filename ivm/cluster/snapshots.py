@@ -12,7 +12,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.files import Files, fresh, page_of
 from ivm.cluster.protocol import Stored, Told
 from ivm.cluster.versions import number_of

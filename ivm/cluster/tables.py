@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
-from catalog.names import written
-from catalog.schema import Table
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.names import written
+from ivm.catalog.schema import Table
 from ivm.cluster.placing import placement_of
 from ivm.cluster.questions import Question
 from ivm.cluster.routing import change_parts

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from catalog.errors import Error
 from ivm.called import Functions
+from ivm.catalog.errors import Error
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.filler import Pace
 from ivm.cluster.protocol import Failure, Order, Status

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.files import Files, fresh, page_of
 from ivm.cluster.protocol import Feed, Log, Order, Status, Stored, Superseded
 

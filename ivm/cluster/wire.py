@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
 from ivm.cluster.protocol import Message
 from ivm.durable.payload import Commit, Given, commit_payload, read_commit, read_head
 from ivm.durable.streams import Streams

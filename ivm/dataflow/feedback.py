@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.dataflow.node import Node
 from ivm.trace.columns.column import Ints
 from ivm.trace.consolidate import consolidate

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
 from ivm.trace.delta import Delta, concat_deltas

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from catalog.errors import RecursionLimitError
+from ivm.catalog.errors import RecursionLimitError
 from ivm.dataflow.clock import Clock, Ticking
 from ivm.dataflow.drive import Drive
 from ivm.dataflow.feedback import Feedback

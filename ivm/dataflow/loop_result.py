@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.operators.operator import Contents, Kept
 from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import every

@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.dataflow.node import Node
 from ivm.trace.columns.column import Array, Ints
 from ivm.trace.delta import Delta

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeLater

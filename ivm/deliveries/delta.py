@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.errors import StorageError, UnsupportedError
+from ivm.catalog.errors import StorageError, UnsupportedError
 from ivm.deliveries.target import Mark
 
 try:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.errors import StorageError, UnsupportedError
+from ivm.catalog.errors import StorageError, UnsupportedError
 from ivm.deliveries.target import Mark
 from ivm.storage.directory_folder import DirectoryFolder
 from ivm.storage.entries import sync_directory

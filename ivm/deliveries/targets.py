@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 from ivm.deliveries.target import Mark, Target
 
 _DELTA = "delta:"

@@ -8,8 +8,8 @@ from ivm.analysis.equivalences import equivalences
 from ivm.distribute.exchange import Exchanges, Option
 from ivm.distribute.placement import REPLICATED, Hashed, Placement
 from ivm.distribute.spread import targets
-from sql.ir.rebuild import with_inputs
-from sql.ir.relation import Asof, Relation
+from ivm.sql.ir.rebuild import with_inputs
+from ivm.sql.ir.relation import Asof, Relation
 
 OptionsOf = Callable[[Relation], Sequence[Option]]
 

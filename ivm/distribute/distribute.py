@@ -21,9 +21,8 @@ from ivm.distribute.reduces import reduce_options
 from ivm.distribute.rows import Rows
 from ivm.distribute.spread import targets
 from ivm.distribute.unions import union_options
-from ivm.transform.rewrite import peeled
-from sql.ir.rebuild import with_inputs
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import with_inputs
+from ivm.sql.ir.relation import (
     Asof,
     Constant,
     Filter,
@@ -41,7 +40,8 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Column
+from ivm.sql.ir.scalar import Column
+from ivm.transform.rewrite import peeled
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from ivm.analysis.unique_keys import unique_keys
 from ivm.distribute.placement import Hashed, Placement, Replicated
 from ivm.distribute.rows import Rows
 from ivm.plan.identity import Identities
-from sql.ir.rebuild import Known, nodes, rebuilt
-from sql.ir.relation import Get, LetRec, Relation
+from ivm.sql.ir.rebuild import Known, nodes, rebuilt
+from ivm.sql.ir.relation import Get, LetRec, Relation
 
 SHARDS = 8.0
 """Costs are those of so many, whatever there are, so that a plan stays when they become more or fewer."""

@@ -13,7 +13,7 @@ from math import isqrt
 
 from ivm.distribute.exchange import Exchanges, Option
 from ivm.distribute.placement import ANYWHERE, Gathered, Hashed
-from sql.ir.relation import Relation, inputs_of
+from ivm.sql.ir.relation import Relation, inputs_of
 
 _FEW = 256
 """With no more groups than so many for each shard, the busiest has a sixth more than the mean, by chance."""

@@ -18,12 +18,12 @@ from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.distribute.exchange import LEVEL, Exchanges, Option, cheapest
 from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
+from ivm.sql.ir.classes import merged_classes, representatives
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Join, Relation
+from ivm.sql.ir.scalar import Column, Scalar, columns_of, substitute
 from ivm.transform.rewrite import Peeled, as_certain, expressed, filtered, names
-from sql.ir.classes import merged_classes, representatives
-from sql.ir.conditions import comparison
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Join, Relation
-from sql.ir.scalar import Column, Scalar, columns_of, substitute
 
 _WHOLE = 9
 """Joins of more inputs are ordered by the best so far of each size."""

@@ -18,10 +18,10 @@ from ivm.analysis.order_free import order_of
 from ivm.distribute.exchange import Exchanges, Option
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement
 from ivm.distribute.reduces import at_home
+from ivm.sql.ir.rebuild import rebuilt, with_inputs
+from ivm.sql.ir.relation import LetRec, Reduce, Relation, inputs_of
 from ivm.transform.entered import entered
 from ivm.transform.rewrite import filtered
-from sql.ir.rebuild import rebuilt, with_inputs
-from sql.ir.relation import LetRec, Reduce, Relation, inputs_of
 
 OptionsOf = Callable[[Relation], Sequence[Option]]
 

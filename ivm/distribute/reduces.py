@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, Kind, SqlType, decimal
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.non_negative import is_non_negative
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, Kind, SqlType, decimal
 from ivm.distribute.exchange import SHARDS, Exchanges, Option
 from ivm.distribute.gathering import gathered
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement, Replicated
 from ivm.distribute.spread import targets
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.coarser import coarser, decomposes
+from ivm.sql.ir.rebuild import rebuilt, row
+from ivm.sql.ir.relation import Constant, Join, Project, Reduce, Relation
+from ivm.sql.ir.scalar import Call, Column, Scalar
 from ivm.transform.rewrite import expressed, names
-from sql.ir.aggregate import Aggregate
-from sql.ir.coarser import coarser, decomposes
-from sql.ir.rebuild import rebuilt, row
-from sql.ir.relation import Constant, Join, Project, Reduce, Relation
-from sql.ir.scalar import Call, Column, Scalar
 
 _SHRINKS = 0.5
 """Groups are added up first where that leaves at most this share of the rows."""

@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
 from ivm.analysis.selectivity import ELEMENTS, selectivity
 from ivm.analysis.unique_keys import unique_keys
-from sql.ir.rebuild import nodes, offsets
-from sql.ir.relation import (
+from ivm.catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
+from ivm.sql.ir.rebuild import nodes, offsets
+from ivm.sql.ir.relation import (
     Constant,
     Filter,
     Get,
@@ -27,7 +27,7 @@ from sql.ir.relation import (
     Unnest,
     inputs_of,
 )
-from sql.ir.scalar import Column
+from ivm.sql.ir.scalar import Column
 
 _DAYS = 2_500.0
 _SHARE = 0.1

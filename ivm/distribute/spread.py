@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ivm.distribute.exchange import BALANCED, Exchanges
 from ivm.distribute.placement import SINGLE, Hashed
-from sql.ir.relation import Relation
+from ivm.sql.ir.relation import Relation
 
 _MOST = 3
 

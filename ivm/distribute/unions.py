@@ -9,9 +9,9 @@ from ivm.analysis.non_negative import is_non_negative
 from ivm.distribute.exchange import Exchanges, Option
 from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Hashed, Placement, Replicated
 from ivm.distribute.spread import targets
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import Filter, Get, Join, Map, Negate, Project, Relation, Union, Unnest
 from ivm.transform.rewrite import names
-from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, Map, Negate, Project, Relation, Union, Unnest
 
 OptionsOf = Callable[[Relation], Sequence[Option]]
 Origin = tuple[str, int]

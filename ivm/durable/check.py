@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.durable.files import read_batches
 from ivm.durable.history import Damage, Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest

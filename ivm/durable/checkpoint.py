@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.durable.files import SUFFIX, Files
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import Manifest, write_manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.durable.history import Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest
 from ivm.durable.payload import COMMIT, commit_payload, read_commit, read_head, until

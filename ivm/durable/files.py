@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.durable.streams import stream_pieces
 from ivm.storage.storage import Storage, read_file
 from ivm.trace.columns.arrow import numbers_in, view_of

@@ -19,7 +19,7 @@ from weakref import finalize, ref
 
 import pyarrow as pa
 
-from catalog.errors import Error, InterfaceError, StorageError
+from ivm.catalog.errors import Error, InterfaceError, StorageError
 from ivm.durable.payload import COMMIT, catalog_of, read_head
 from ivm.durable.recovery import Known, Reached, reached
 from ivm.durable.restore import install_at_once

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.durable.payload import KINDS, read_head
 from ivm.storage.log import first_of, log_files, log_name
 from ivm.storage.record import Gap, Record, Torn, whole_records

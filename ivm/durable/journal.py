@@ -9,9 +9,9 @@ from functools import partial
 from os import PathLike
 from time import monotonic
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.errors import StorageError
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
 from ivm.durable.payload import (

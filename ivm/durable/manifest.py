@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.durable.files import Written, writing
 from ivm.storage.storage import Storage, read_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
 from ivm.dataflow.node import Node
 from ivm.engine.engine import Engine
 from ivm.plan.identity import Identities

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 
-from catalog.errors import Error, MissingFunctionError, StorageError
+from ivm.catalog.errors import Error, MissingFunctionError, StorageError
 from ivm.durable import ending
 from ivm.durable.following import Following, follow_on
 from ivm.durable.recovery import Told, open_storage, reached

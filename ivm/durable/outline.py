@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import StorageError
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import StorageError
 from ivm.durable.manifest import read_manifest
 from ivm.durable.payload import COMMIT, catalog_of, read_head
 from ivm.storage.certain import check_end

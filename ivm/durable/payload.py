@@ -10,7 +10,7 @@ the columns of the table, or of its key alone where all rows go; behind them `_d
 +1), and `_time` if `times` does (else it is the commit's).
 
 The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
-and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names;
+and `views`, those that are new or have changed, see `ivm.catalog.plain`; `types`, all that have names;
 `macros` and `sequences`, all there are, which may be missing; and `made`, for each
 table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows;
 `altered`, which may be missing, for each table that keeps its rows in other columns or under another name, the `table`,
@@ -33,10 +33,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.names import key
-from catalog.plain import (
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
+from ivm.catalog.plain import (
     macro_of,
     plain_macro,
     plain_sequence,
@@ -48,7 +48,7 @@ from catalog.plain import (
     type_of,
     view_of,
 )
-from catalog.schema import Table
+from ivm.catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
 from ivm.engine.transaction import Change
 from ivm.trace.columns.column import Ints

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import ConstraintError, Error, MissingFunctionError, NumericError, StorageError
-from catalog.names import key
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import ConstraintError, Error, MissingFunctionError, NumericError, StorageError
+from ivm.catalog.names import key
+from ivm.catalog.schema import View
 from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest

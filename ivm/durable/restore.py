@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, Error, MemoryLimitError, MissingFunctionError, StorageError
-from catalog.schema import Table, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, Error, MemoryLimitError, MissingFunctionError, StorageError
+from ivm.catalog.schema import Table, View
 from ivm.dataflow.node import Node
 from ivm.durable.files import Reading, Written
 from ivm.durable.manifest import Manifest
@@ -25,10 +25,10 @@ from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
 from ivm.session.core import Core
 from ivm.session.defining import install
+from ivm.sql.bind import BoundQuery, bind, with_names
 from ivm.storage.storage import Storage
 from ivm.trace.columns.segment import Segment
 from ivm.trace.index.arrangement import Arrangement
-from sql.bind import BoundQuery, bind, with_names
 
 _told = logging.getLogger("ivm")
 

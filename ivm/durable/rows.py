@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import StorageError
-from catalog.schema import Table
+from ivm.catalog.errors import StorageError
+from ivm.catalog.schema import Table
 from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
 from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.intake.as_it_is import DIFF, TIME
+from ivm.sql.recent import Recent
 from ivm.trace.columns.arrow import numbers_from, within
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
-from sql.recent import Recent
 
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """What ends a stream."""

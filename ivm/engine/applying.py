@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.errors import BindError
-from catalog.schema import Schema, Table
+from ivm.catalog.errors import BindError
+from ivm.catalog.schema import Schema, Table
 from ivm.engine.tables import Tables, check_append_only, check_static
 from ivm.engine.transaction import Change
 from ivm.trace.delta import Delta, concat_deltas

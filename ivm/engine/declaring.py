@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.engine.tables import Declared, Tables
 from ivm.trace.columns.exported import ArrowRows
 

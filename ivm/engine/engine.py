@@ -8,10 +8,10 @@ from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 
-from catalog.errors import NumericError, StorageError
-from catalog.schema import Schema
-from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
+from ivm.catalog.errors import NumericError, StorageError
+from ivm.catalog.schema import Schema
+from ivm.catalog.schema import View as Definition
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
@@ -35,6 +35,7 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
+from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
 from ivm.subscriptions.listeners import Listeners
 from ivm.subscriptions.piece import Piece, seen_piece
@@ -46,7 +47,6 @@ from ivm.trace.text.sweep import Sweep
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
 from ivm.transform.pipeline import optimize
-from sql.ir.relation import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 

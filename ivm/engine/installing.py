@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
-from catalog.errors import MemoryLimitError
+from ivm.catalog.errors import MemoryLimitError
 from ivm.engine.view import Installed
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, bytes_text

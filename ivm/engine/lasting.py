@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from catalog.schema import View as Definition
-from catalog.types import SqlType
 from ivm.arguments import history_of
+from ivm.catalog.schema import View as Definition
+from ivm.catalog.types import SqlType
 from ivm.engine.past import History, Past
 from ivm.trace.columns.segment import Segment
 from ivm.trace.text.dictionary import TextDictionary

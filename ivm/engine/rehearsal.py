@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Error
-from catalog.schema import Table
-from catalog.schema import View as Definition
+from ivm.catalog.errors import Error
+from ivm.catalog.schema import Table
+from ivm.catalog.schema import View as Definition
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned
 from ivm.engine.transaction import Change

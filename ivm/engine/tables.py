@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.errors import ConstraintError, NumericError
-from catalog.schema import Check, ForeignKey, Table, Unique
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import ConstraintError, NumericError
+from ivm.catalog.schema import Check, ForeignKey, Table, Unique
 from ivm.plan.mfp import identity
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.bind.check_condition import condition_of
+from ivm.sql.ir.conditions import negation
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Delta
@@ -27,8 +29,6 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.table_store import TableStore, Wider
 from ivm.trace.state import Marks
 from ivm.trace.text.dictionary import TextDictionary
-from sql.bind.check_condition import condition_of
-from sql.ir.conditions import negation
 
 _NONE: Mapping[Any, Any] = MappingProxyType({})
 _SHOWN = 3

@@ -8,9 +8,9 @@ from warnings import warn
 
 import numpy as np
 
-from catalog.errors import InterfaceError
-from catalog.schema import Table
 from ivm.arguments import Tabular, one_of
+from ivm.catalog.errors import InterfaceError
+from ivm.catalog.schema import Table
 from ivm.engine.tables import check_upsert
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows

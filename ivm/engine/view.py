@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import BindError, InterfaceError
-from catalog.schema import View as Definition
 from ivm.arguments import whole_number
+from ivm.catalog.errors import BindError, InterfaceError
+from ivm.catalog.schema import View as Definition
 from ivm.dataflow.node import Node
 from ivm.engine.lasting import earliest
 from ivm.engine.sorting import first_by, sort_table

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, Kind
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import BIGINT, Kind
 from ivm.intake.nested_rows import NestedRows, rows_of
 from ivm.intake.python_rows import MOST_ROWS, PlainRows
 from ivm.intake.well_formed import SHOWN

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import TypeMismatchError
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.intake.as_it_is import DIFF, TIME
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import Ints

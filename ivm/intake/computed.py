@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Schema
+from ivm.catalog.schema import Schema
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Interpreted
 from ivm.render.scalars.shape import Shape
+from ivm.sql.ir.scalar import Column, Scalar
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Array, Ints, empty_column
@@ -19,7 +20,6 @@ from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Columns, Delta, Group, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Column, Scalar
 
 _NO_ROWS: Ints = np.empty(0, np.int64)
 

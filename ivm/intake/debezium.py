@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from catalog.errors import ConstraintError
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.errors import ConstraintError
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.intake.as_it_is import DIFF
 from ivm.intake.debezium_values import UNAVAILABLE, fields_of, makers_of
 from ivm.intake.documents import What, documents

@@ -11,9 +11,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from catalog.names import key
-from catalog.schema import Table
-from catalog.types import Kind, SqlType
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
+from ivm.catalog.types import Kind, SqlType
 from ivm.intake.json_rows import Maker, Makers, decimal_of, maker_of
 
 UNAVAILABLE = "__debezium_unavailable_value"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.errors import StorageError, TypeMismatchError
+from ivm.catalog.errors import StorageError, TypeMismatchError
 
 _VALUE = "value"
 """What a column of texts is called beside others, as Kafka's records have it."""

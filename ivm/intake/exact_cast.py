@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from catalog.types import VARCHAR, Kind, SqlType
+from ivm.catalog.types import VARCHAR, Kind, SqlType
 from ivm.intake.intervals import as_intervals, intervals_of, is_time_span
 from ivm.intake.json_texts import check_json
 from ivm.intake.nested_cast import nested_cast

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from catalog.errors import ConstraintError, Error, TypeMismatchError
+from ivm.catalog.errors import ConstraintError, Error, TypeMismatchError
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import columns_with_diffs, rows_with_diffs, with_diffs
 from ivm.intake.debezium import read_envelopes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.errors import ConstraintError, NumericError
-from catalog.schema import Table
+from ivm.catalog.errors import ConstraintError, NumericError
+from ivm.catalog.schema import Table
 from ivm.intake.computed import Computed
+from ivm.sql.bind.check_condition import generated_value
 from ivm.trace.columns.exported import ArrowRows
-from sql.bind.check_condition import generated_value
 
 
 class GeneratedColumns:

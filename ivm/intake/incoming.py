@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.clock import in_duckdb, is_own
-from catalog.errors import BindError, ConstraintError, Error, UnsupportedError
-from catalog.function import PythonFunctions, named_in
-from catalog.names import key
-from catalog.schema import Default, Field, Table, View
-from catalog.types import BIGINT, INTEGER
-from catalog.zones import UTC
 from ivm.arguments import Tabular
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import in_duckdb, is_own
+from ivm.catalog.errors import BindError, ConstraintError, Error, UnsupportedError
+from ivm.catalog.function import PythonFunctions, named_in
+from ivm.catalog.names import key
+from ivm.catalog.schema import Default, Field, Table, View
+from ivm.catalog.types import BIGINT, INTEGER
+from ivm.catalog.zones import UTC
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
 from ivm.intake.generated import GeneratedColumns

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import ConstraintError, TypeMismatchError
-from catalog.names import by_key, key, suggestion, twice
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, Kind, SqlType
+from ivm.catalog.errors import ConstraintError, TypeMismatchError
+from ivm.catalog.names import by_key, key, suggestion, twice
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import BIGINT, Kind, SqlType
 from ivm.intake.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
 from ivm.intake.exact_cast import TextError, exact_cast, from_texts, inferred, is_written
 from ivm.intake.generated import GeneratedColumns
@@ -21,11 +21,11 @@ from ivm.intake.python_rows import plain_rows
 from ivm.intake.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.intake.spark_casts import is_variant
 from ivm.intake.well_formed import check_shown, check_well_formed
+from ivm.sql.plain_insert import UsualRow
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Bools, Ints, every
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.changes import within_bounds
-from sql.plain_insert import UsualRow
 
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)

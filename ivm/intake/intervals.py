@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.calendar import DAY
-from catalog.intervals import NANOS
+from ivm.catalog.calendar import DAY
+from ivm.catalog.intervals import NANOS
+from ivm.sql.types.calendar import interval
 from ivm.trace.columns.column import validity_buffer, validity_mask
 from ivm.trace.columns.intervals import INTERVAL, words_of
-from sql.types.calendar import interval
 
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": NANOS, "ns": 1}
 _HALF = (1 << 32) - 1

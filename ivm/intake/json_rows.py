@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from catalog.names import key
-from catalog.schema import Table
-from catalog.types import Kind, SqlType
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
+from ivm.catalog.types import Kind, SqlType
 from ivm.intake.documents import What, documents
 
 _NO_NUMBERS = ("nan", "inf", "-inf")

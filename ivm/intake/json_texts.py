@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.json_texts import is_json
-from catalog.types import BOOLEAN, VARCHAR
+from ivm.catalog.json_texts import is_json
+from ivm.catalog.types import BOOLEAN, VARCHAR
 from ivm.trace.columns.arrow import to_column
 from ivm.trace.text.dictionary import TextDictionary
 

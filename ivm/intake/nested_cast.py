@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.names import key, suggestion
-from catalog.types import Kind, SqlType
+from ivm.catalog.names import key, suggestion
+from ivm.catalog.types import Kind, SqlType
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.nested import arrays_of
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field
-from catalog.types import Kind, SqlType
+from ivm.catalog.schema import Field
+from ivm.catalog.types import Kind, SqlType
 from ivm.intake.plain_values import moment, single
 from ivm.intake.python_rows import PlainRows, plain_rows
 from ivm.kernels.memory.places import WORDS

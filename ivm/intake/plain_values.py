@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from catalog.types import Kind, SqlType
-from catalog.uuids import uuid_of
-from sql.plain_literals import days_of, micros_of, micros_of_day, moment_of, value_of
+from ivm.catalog.types import Kind, SqlType
+from ivm.catalog.uuids import uuid_of
+from ivm.sql.plain_literals import days_of, micros_of, micros_of_day, moment_of, value_of
 
 Makers = Mapping[type, "Callable[[Any], Any] | None"]
 """By the class of a value what makes its stored form, None where it is that form; ValueError where it is not plain."""

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.json_texts import is_json
-from catalog.schema import Field
-from catalog.types import MAX_DIGITS, Kind, SqlType
+from ivm.catalog.json_texts import is_json
+from ivm.catalog.schema import Field
+from ivm.catalog.types import MAX_DIGITS, Kind, SqlType
 from ivm.intake.plain_values import Makers, makers_of
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS

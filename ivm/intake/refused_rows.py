@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Error, TypeMismatchError
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.errors import Error, TypeMismatchError
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.intake.change_feed import marks_of
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.python_values import numbers_of

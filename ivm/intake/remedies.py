@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.names import key, quoted
-from catalog.schema import Field
-from catalog.types import TIMESTAMPS, Kind
+from ivm.catalog.names import key, quoted
+from ivm.catalog.schema import Field
+from ivm.catalog.types import TIMESTAMPS, Kind
 from ivm.intake.spark_casts import cast_to_write
 
 Remedy = Callable[[pa.Field, Field], str]

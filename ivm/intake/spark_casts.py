@@ -7,8 +7,8 @@ import re
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.schema import Field
-from catalog.types import Kind, SqlType
+from ivm.catalog.schema import Field
+from ivm.catalog.types import Kind, SqlType
 
 _NAMES: dict[Kind, str] = {
     Kind.BOOLEAN: "BOOLEAN",

@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import TypeMismatchError
-from catalog.schema import Field
-from catalog.types import MAX_NARROW_DIGITS, TIMESTAMP_NS, Kind
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import MAX_NARROW_DIGITS, TIMESTAMP_NS, Kind
 from ivm.kernels.memory.in_place import all_within, decimals_fit
+from ivm.sql.ir.limits import limits
 from ivm.trace.columns.arrow import parts_of, types_within
 from ivm.trace.columns.column import readonly, validity_mask
-from sql.ir.limits import limits
 
 _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string(): pa.binary(),

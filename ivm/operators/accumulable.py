@@ -11,8 +11,8 @@ from typing import cast
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.groups.accumulate import (
     COUNT,
     EXTREME,

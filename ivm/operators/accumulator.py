@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.groups.accumulate import SUM_DOUBLE, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
 from ivm.trace.columns.column import Bools, Column, Ints, readonly

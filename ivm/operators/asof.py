@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.kernels.ordered.asof import (
     DIFF,
     FRAME,
@@ -64,7 +64,7 @@ class AsofSide:
 
 
 class Asof(Kept):
-    """Each row of the left with the nearest row of the right: see `sql.ir.relation.Asof`. Inputs: right, left.
+    """Each row of the left with the nearest row of the right: see `ivm.sql.ir.relation.Asof`. Inputs: right, left.
 
     A row of the left costs a look-up; one of the right O(log n), and the rows of the left that it moves: those up to
     the next time on the right.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from catalog.calendar import DAY
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.calendar import DAY
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.trace.columns.column import Ints
 
 

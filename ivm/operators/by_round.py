@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from catalog.types import BIGINT, SqlType
+from ivm.catalog.types import BIGINT, SqlType
 from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import Column, Ints

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from catalog.errors import NumericError
-from catalog.types import SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import SqlType
 from ivm.operators.mfp import Mfp, over_net
 from ivm.operators.operator import Contents
 from ivm.operators.walk import Onward

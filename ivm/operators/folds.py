@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.operators.between import between
 from ivm.trace.columns.column import Array, Bools, Column, Ints
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import Physical
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Physical
 from ivm.kernels.groups.emit import AGGREGATE, KEY, NO_PLACE, SHOWN
 from ivm.kernels.groups.step import (
     AFTER,

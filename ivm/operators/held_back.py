@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import SqlType
 from ivm.operators.mfp import Mfp, Program
 from ivm.operators.operator import NOTHING
 from ivm.operators.stage import Leg, Stage

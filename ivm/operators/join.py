@@ -9,8 +9,8 @@ from itertools import chain
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import SqlType
 from ivm.operators.half_join import FIRST_PART, next_size
 from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Leading

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from catalog.errors import NumericError
-from catalog.types import SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import SqlType
 from ivm.operators.operator import NOTHING, Contents, Leading
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward

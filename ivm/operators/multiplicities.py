@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.kernels.groups.clamp import LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
 from ivm.operators.projection import Unsign, unsigned

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.step.records import (
     BASE,
     DELAY,

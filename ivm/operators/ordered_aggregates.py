@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.groups.accumulate import EXTREME, ORDERED
 from ivm.kernels.groups.append_only import gather_extremes
 from ivm.kernels.ordered.aggregates import (

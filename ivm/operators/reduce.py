@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.kernels.groups.emit import read_groups
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.hashing.keys import HALF, INTEGER, WORD

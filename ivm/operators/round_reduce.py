@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import SqlType
 from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
 from ivm.kernels.groups.emit_rounds import STATES, WRITTEN, emit_rounds

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.computed import Computed
 from ivm.trace.delta import Delta, Layout, Source

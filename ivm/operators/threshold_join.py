@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import GT, LE, RANGE, moved_ranges, moved_windows
 from ivm.operators.bound_leg import COMPARISONS, BoundLeg, Bounds
 from ivm.operators.stage import Leg, Meeting, read_at

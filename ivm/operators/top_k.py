@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.kernels.groups.append_only import keep_first, window_changes
 from ivm.kernels.ordered.top_k import (
     CAPACITY,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import SqlType
 from ivm.operators.mfp import Mfp
 from ivm.operators.operator import NOTHING, Contents
 from ivm.operators.walk import Onward
@@ -25,8 +25,8 @@ _ROWS, _MADE = 1 << 12, 1 << 20
 class Unnesting:
     """The first `width` columns of each row, once for each place in its `lists`, and the elements there.
 
-    See `sql.ir.unnest`. At most `most` rows are made of one delta; NumericError beyond. State: none. Cost: copies the
-    elements, and a reference to its row for each.
+    See `ivm.sql.ir.unnest`. At most `most` rows are made of one delta; NumericError beyond. State: none. Cost: copies
+    the elements, and a reference to its row for each.
     """
 
     def __init__(self, lists: Sequence[ListsOf], width: int, most: int, *, numbered: bool, optional: bool) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
 from ivm.trace.columns.column import Column, Ints, zeroed

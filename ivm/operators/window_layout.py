@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from catalog.types import BIGINT, DOUBLE, Physical, SqlType
+from ivm.catalog.types import BIGINT, DOUBLE, Physical, SqlType
 from ivm.kernels.groups.accumulate import COUNT
 from ivm.kernels.groups.finalize import finalize
 from ivm.kernels.windows import values as window_values

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.plan.estimate import IN_TREE, KEY, LONG_KEY, REFERENCE, STORED, Estimate, width
 from ivm.plan.node import NamesOf, Plan, Sizes
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import TablePlan
-from sql.ir.compared_once import compared_once
-from sql.ir.scalar import Column, Scalar
-from sql.ir.text import scalar_text
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.scalar import Column, Scalar
+from ivm.sql.ir.text import scalar_text
 
 
 @compared_once

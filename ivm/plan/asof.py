@@ -9,18 +9,18 @@ from typing import ClassVar
 
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of, total
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
-from sql.ir.compared_once import compared_once
-from sql.ir.functions import function_of
-from sql.ir.rebuild import Row, row
-from sql.ir.relation import Asof, Relation
-from sql.ir.scalar import Scalar
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.rebuild import Row, row
+from ivm.sql.ir.relation import Asof, Relation
+from ivm.sql.ir.scalar import Scalar
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 
 
 @compared_once
 class AsofPlan(Plan):
-    """Rows of the left, each with the nearest of the right: see `sql.ir.relation.Asof`. State: both, in order.
+    """Rows of the left, each with the nearest of the right: see `ivm.sql.ir.relation.Asof`. State: both, in order.
 
     `keys` and `times` are columns of left and right, none of them twice; of the columns of either the first `widths`
     are put out.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from catalog.names import key
+from ivm.catalog.names import key
 from ivm.plan.estimate import Estimate, rows_of
 from ivm.plan.node import Names, NamesOf, Plan, PlanOver, Sizes
-from sql.ir.compared_once import compared_once
-from sql.ir.functions.called import is_called, name_of
-from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Relation, Unnest
-from sql.ir.scalar import Call, Scalar
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.functions.called import is_called, name_of
+from ivm.sql.ir.rebuild import Row, row, row_of
+from ivm.sql.ir.relation import Relation, Unnest
+from ivm.sql.ir.scalar import Call, Scalar
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.types import Physical
-from sql.ir.rebuild import Row
+from ivm.catalog.types import Physical
+from ivm.sql.ir.rebuild import Row
 
 _WIDTH = {
     Physical.BOOL: 1,

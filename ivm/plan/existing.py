@@ -14,7 +14,7 @@ from ivm.plan.join import JoinPlan, arrangements_of
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan, Sizes, nodes_of
 from ivm.plan.table import Named
-from sql.ir.scalar import Scalar
+from ivm.sql.ir.scalar import Scalar
 
 Question = tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...], tuple[Scalar, ...], Mfp]
 """What a join computes, however: its inputs, the equal columns, the predicates, the output."""

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.node import Plan
-from sql.ir.relation import Relation
+from ivm.sql.ir.relation import Relation
 
 _NODES = Plan | ArrangementPlan | Relation
 _PLAIN = (type(None), bool, int, float, str, bytes, Decimal, date)

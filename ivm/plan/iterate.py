@@ -15,9 +15,9 @@ from ivm.plan.lift import lifted
 from ivm.plan.mfp import MfpPlan
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.within_loop import ByRoundPlan
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row
-from sql.ir.relation import LetRec, Relation
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row
+from ivm.sql.ir.relation import LetRec, Relation
 
 
 @compared_once

@@ -17,10 +17,10 @@ from ivm.plan.mfp import Mfp, identity
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, nodes_of
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import ConstantPlan
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row_of
-from sql.ir.scalar import Scalar
-from sql.ir.text import scalar_text
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row_of
+from ivm.sql.ir.scalar import Scalar
+from ivm.sql.ir.text import scalar_text
 
 
 @compared_once

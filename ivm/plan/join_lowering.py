@@ -29,11 +29,11 @@ from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import ConstantPlan, TablePlan
 from ivm.plan.threshold_join import LARGE, bounded, compared_with, set_apart
-from sql.ir.classes import merged_classes
-from sql.ir.conditions import comparison
-from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Get, Join, Reduce, Relation
-from sql.ir.scalar import Column, Scalar, columns_of
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.rebuild import Row, row, row_of
+from ivm.sql.ir.relation import Get, Join, Reduce, Relation
+from ivm.sql.ir.scalar import Column, Scalar, columns_of
 
 SELECTIVE = 0.3
 """A filter that keeps no more than this share of the groups is worth an arrangement of those: a comparison is."""

@@ -9,7 +9,7 @@ from itertools import accumulate
 from ivm.analysis.references import references
 from ivm.plan.mfp import table_of
 from ivm.plan.node import Plan
-from sql.ir.relation import Relation
+from ivm.sql.ir.relation import Relation
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import cast
 
-from catalog.errors import UnsupportedError
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
 from ivm.analysis.order_free import order_of
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import BIGINT
 from ivm.plan.mfp import peel
-from sql.ir.compared_once import Remembering, compared_once
-from sql.ir.conditions import comparison
-from sql.ir.functions.called import is_called
-from sql.ir.rebuild import column, is_loop, rebuilt
-from sql.ir.relation import (
+from ivm.sql.ir.compared_once import Remembering, compared_once
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.functions.called import is_called
+from ivm.sql.ir.rebuild import column, is_loop, rebuilt
+from ivm.sql.ir.relation import (
     Filter,
     Join,
     LetRec,
@@ -37,7 +37,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 
 ROUND = Field("round", BIGINT, False)
 SIGN = Field("sign", BIGINT, False)

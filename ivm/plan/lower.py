@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.errors import UnsupportedError
+from ivm.catalog.errors import UnsupportedError
 from ivm.plan.asof import lower_asof
 from ivm.plan.called import is_call, lower_called
 from ivm.plan.existing import Existing
@@ -28,8 +28,8 @@ from ivm.plan.within_loop import (
     UnsignedPlan,
     lower_by_round,
 )
-from sql.ir.rebuild import nodes, row
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import nodes, row
+from ivm.sql.ir.relation import (
     Asof,
     Constant,
     Filter,
@@ -48,7 +48,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Scalar
+from ivm.sql.ir.scalar import Scalar
 
 MOST_READINGS = 10_000
 """So many times a plan may read the same in vain."""

@@ -11,11 +11,11 @@ from ivm.analysis.selectivity import selectivity
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import TablePlan
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row_of
-from sql.ir.relation import Filter, Map, Project, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
-from sql.ir.text import scalar_text
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row_of
+from ivm.sql.ir.relation import Filter, Map, Project, Relation
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
+from ivm.sql.ir.text import scalar_text
 
 
 @dataclass(frozen=True)

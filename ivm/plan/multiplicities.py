@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ivm.plan.node import Change, Plan, PlanOver, Sizes
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row
 
 
 @compared_once

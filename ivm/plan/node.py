@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
-from sql.ir.rebuild import Row
-from sql.ir.relation import Order
-from sql.ir.scalar import Scalar
+from ivm.sql.ir.rebuild import Row
+from ivm.sql.ir.relation import Order
+from ivm.sql.ir.scalar import Scalar
 
 Names = tuple[str, ...]
 NamesOf = Callable[[str], Names]

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from catalog.plain import Plain, plain_type, type_of
-from catalog.types import SqlType
 from ivm.analysis.order_free import RoundOrder, Valued
+from ivm.catalog.plain import Plain, plain_type, type_of
+from ivm.catalog.types import SqlType
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.asof import AsofPlan
 from ivm.plan.called import CalledPlan
@@ -37,9 +37,9 @@ from ivm.plan.within_loop import (
     SignedPlan,
     UnsignedPlan,
 )
-from sql.ir.relation import Order
-from sql.ir.scalar import Call, Column, Literal
-from sql.ir.window_function import Frame
+from ivm.sql.ir.relation import Order
+from ivm.sql.ir.scalar import Call, Column, Literal
+from ivm.sql.ir.window_function import Frame
 
 PARTS = (
     *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan, AsofPlan, CalledPlan),

@@ -7,21 +7,21 @@ from functools import cached_property
 from math import log2
 from typing import ClassVar
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import ORDERED, Reduction, aggregate_of
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row_of
-from sql.ir.relation import Order, Reduce, Relation
-from sql.ir.scalar import Literal, Scalar
-from sql.ir.text import scalar_text
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import ORDERED, Reduction, aggregate_of
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row_of
+from ivm.sql.ir.relation import Order, Reduce, Relation
+from ivm.sql.ir.scalar import Literal, Scalar
+from ivm.sql.ir.text import scalar_text
 
 
 @compared_once
 class AggregatePlan:
-    """One aggregate over column `argument` of the input (None for count_star); see `sql.ir.relation.Aggregate`."""
+    """One aggregate over column `argument` of the input (None for count_star); see `ivm.sql.ir.relation.Aggregate`."""
 
     function: str
     argument: int | None

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import ClassVar
 
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row
-from sql.ir.relation import Get
-from sql.ir.scalar import Value
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row
+from ivm.sql.ir.relation import Get
+from ivm.sql.ir.scalar import Value
 
 
 class Named(Plan):

@@ -9,7 +9,7 @@ from ivm.plan.estimate import rounded
 from ivm.plan.join import JoinPlan
 from ivm.plan.node import Change, NamesOf, Plan, Sizes, nodes_of
 from ivm.plan.table import TablePlan
-from sql.ir.tree_text import TreeText
+from ivm.sql.ir.tree_text import TreeText
 
 
 def plan_text(plan: Plan, names_of: NamesOf) -> str:

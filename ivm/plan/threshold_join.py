@@ -16,11 +16,11 @@ from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
 from ivm.plan.join import BoundPlan, RacePlan, StagePlan, lookups_of
 from ivm.plan.mfp import Mfp, peel
-from sql.ir.conditions import is_opposite
-from sql.ir.functions import MIRRORED
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Filter, Join, Project, Reduce, Relation
-from sql.ir.scalar import Call, Scalar, columns_of, remap
+from ivm.sql.ir.conditions import is_opposite
+from ivm.sql.ir.functions import MIRRORED
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Filter, Join, Project, Reduce, Relation
+from ivm.sql.ir.scalar import Call, Scalar, columns_of, remap
 
 LARGE = 64.0
 """A key that finds so many rows or more is worth keeping them in order; below it, to look at all of them is as good."""

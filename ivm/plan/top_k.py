@@ -7,12 +7,12 @@ from functools import cached_property
 from math import log2
 from typing import ClassVar
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.plan.estimate import GROUP, Estimate, rows_of
 from ivm.plan.node import Change, NamesOf, Plan, PlanOver, Sizes, order_text
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row
-from sql.ir.relation import Order, Relation, TopK
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row
+from ivm.sql.ir.relation import Order, Relation, TopK
 
 MOST_WORDS = 256
 """Of a group's first rows, where these are all that is kept of it."""

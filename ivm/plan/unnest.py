@@ -9,12 +9,12 @@ from typing import ClassVar
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import ELEMENTS
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
-from sql.ir.compared_once import compared_once
-from sql.ir.functions import function_of, series
-from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Relation, Unnest
-from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.text import scalar_text
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.functions import function_of, series
+from ivm.sql.ir.rebuild import Row, row, row_of
+from ivm.sql.ir.relation import Relation, Unnest
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.text import scalar_text
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from math import log2
 from typing import ClassVar
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
-from sql.ir.aggregates import AGGREGATES, Reduction
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Order, Relation, Window
-from sql.ir.scalar import Literal, Scalar, Value
-from sql.ir.text import frame_text
-from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
+from ivm.sql.ir.aggregates import AGGREGATES, Reduction
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row, row_of
+from ivm.sql.ir.relation import Order, Relation, Window
+from ivm.sql.ir.scalar import Literal, Scalar, Value
+from ivm.sql.ir.text import frame_text
+from ivm.sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 

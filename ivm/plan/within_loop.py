@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from catalog.types import BIGINT, Physical
+from ivm.catalog.types import BIGINT, Physical
 from ivm.plan.lift import ROUND, SIGN, ByRound
 from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan, lower_reduce
 from ivm.plan.top_k import TopKPlan, lower_top_k
 from ivm.plan.window import WindowPlan, lower_window
-from sql.ir.aggregates import Reduction, aggregate_of
-from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Reduce, Relation, Threshold, TopK, Window
-from sql.ir.scalar import Column, Scalar
+from ivm.sql.ir.aggregates import Reduction, aggregate_of
+from ivm.sql.ir.compared_once import compared_once
+from ivm.sql.ir.rebuild import Row, row, row_of
+from ivm.sql.ir.relation import Reduce, Relation, Threshold, TopK, Window
+from ivm.sql.ir.scalar import Column, Scalar
 
 
 @compared_once

@@ -17,6 +17,7 @@ from ivm.plan.node import Plan
 from ivm.plan.table import TablePlan
 from ivm.plan.within_loop import ByRoundPlan, FedPlan, SignedPlan
 from ivm.render.context import RenderContext
+from ivm.sql.ir.scalar import columns_of
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
@@ -25,7 +26,6 @@ from ivm.trace.rows.rows import DerivedRows
 from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import at_once
-from sql.ir.scalar import columns_of
 
 
 def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
-from catalog.types import SqlType
 from ivm.called import Functions
+from ivm.catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
@@ -21,13 +21,13 @@ from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.rebuild import Row
+from ivm.sql.ir.scalar import Column, Scalar
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta
 from ivm.trace.ordered.ordered_arrangement import Valued
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.rebuild import Row
-from sql.ir.scalar import Column, Scalar
 
 _MOST_RECENT = 256
 Saved = Callable[[Plan | ArrangementPlan, Node, bool], bool]

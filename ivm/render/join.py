@@ -20,12 +20,12 @@ from ivm.render.context import RenderContext
 from ivm.render.scalars.by_bytes import functions_in
 from ivm.render.scalars.functions import Context
 from ivm.render.wants import wants_of
+from ivm.sql.ir.functions import DIRECTIONS
+from ivm.sql.ir.rebuild import Row
+from ivm.sql.ir.scalar import Scalar, columns_of
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
-from sql.ir.functions import DIRECTIONS
-from sql.ir.rebuild import Row
-from sql.ir.scalar import Scalar, columns_of
 
 _Read = tuple[frozenset[int], dict[int, tuple[TextFunction, ...]]]
 """Columns of the joined row that anything reads, and those of whose text only these functions are read."""

@@ -12,8 +12,8 @@ from ivm.plan.asof import AsofPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.render.context import types_of
+from ivm.sql.ir.relation import Order
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Order
 
 
 def top_k_operator(plan: TopKPlan, dictionary: TextDictionary) -> TopK | AppendOnlyTopK:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from catalog.types import Kind
+from ivm.catalog.types import Kind
 from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.folds import FOLDS
 from ivm.operators.reduce import Reduce
@@ -14,11 +14,11 @@ from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.plan.within_loop import ByRoundPlan
 from ivm.render.context import types_of
+from ivm.sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of
+from ivm.sql.ir.relation import Order
+from ivm.sql.ir.scalar import Literal
 from ivm.trace.ordered.row_order import Term
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of
-from sql.ir.relation import Order
-from sql.ir.scalar import Literal
 
 _FORMS = {Reduction.FIRST: FIRST, Reduction.QUANTILE: QUANTILES, Reduction.ROWS: ROWS}
 _IN_FIELDS = {name for name, each in AGGREGATES.items() if each.reduction in (Reduction.ACCUMULABLE, Reduction.EXTREME)}

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import Iterate, LoopResult
 from ivm.dataflow.node import Node
@@ -48,10 +48,10 @@ from ivm.render.reduce import reduce_operator, round_extreme, round_reduce
 from ivm.render.scalars.columns import stored
 from ivm.render.unnest import unnest_operator
 from ivm.render.wants import wants_of
+from ivm.sql.ir.scalar import Value
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Value
 
 
 @dataclass

@@ -14,13 +14,13 @@ from ivm.render.scalars.columns import Rows, all_valid, dense
 from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.functions.series import MOST_ELEMENTS
+from ivm.sql.ir.scalar import Call, Literal, Scalar, columns_of
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.lists import Lists, elements_in, lists_in
 from ivm.trace.delta import Delta
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.functions import function_of
-from sql.ir.functions.series import MOST_ELEMENTS
-from sql.ir.scalar import Call, Literal, Scalar, columns_of
 
 _FEW = 1 << 10
 """Of fewer rows the lists are remembered; for a load they are not worth their place."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from catalog.types import Physical
 from ivm.analysis.wanted import wanted
+from ivm.catalog.types import Physical
 from ivm.dataflow.routing import Range, Wants
+from ivm.sql.ir.scalar import Scalar
 from ivm.trace.text.dictionary import Literals, TextDictionary
-from sql.ir.scalar import Scalar
 
 
 def wants_of(predicates: tuple[Scalar, ...], first: int, width: int, dictionary: TextDictionary) -> tuple[Wants, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from catalog.names import as_literal
+from ivm.catalog.names import as_literal
 from ivm.trace.columns.stand_ins import said
 
 MOST_CHARACTERS = 1000

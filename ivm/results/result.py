@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from catalog.errors import Error
 from ivm.arguments import whole_number
+from ivm.catalog.errors import Error
 from ivm.results.cells import Head, head_of, type_names, visible
 from ivm.results.frames import pandas_frame
 from ivm.results.rows_in_cells import converter, has_rows

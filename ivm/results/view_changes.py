@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Schema
-from catalog.schema import View as Definition
-from catalog.types import SqlType
+from ivm.catalog.schema import Schema
+from ivm.catalog.schema import View as Definition
+from ivm.catalog.types import SqlType
 from ivm.trace.columns.arrow import numbers_from, to_arrow
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 import ivm
-from catalog.errors import InterfaceError
+from ivm.catalog.errors import InterfaceError
 
 if TYPE_CHECKING:
     from ivm.serve.users import User

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.serve.inside import Inside
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import OperationalError
+from ivm.catalog.errors import OperationalError
 
 
 class LimitError(OperationalError):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.serve.errors import DeniedError
 from ivm.serve.scram import verifier
 from ivm.serve.users import ANYBODY, User, hash_of

@@ -18,7 +18,7 @@ from ivm.serve.users import User
 from ivm.serve.watch import Running, Watch
 from ivm.session.database import Database
 from ivm.session.of_session import of_session, put
-from sql.parameters import Parameters
+from ivm.sql.parameters import Parameters
 
 T = TypeVar("T")
 log = logging.getLogger("ivm.serve")

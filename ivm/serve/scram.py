@@ -8,7 +8,7 @@ import os
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 
 ITERATIONS = 4096
 """How often a password is hashed; what PostgreSQL and its clients take for usual."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path
 
-from catalog.errors import AccessError, InterfaceError, TypeMismatchError
 from ivm.arguments import at_least_one, duration, whole_number
+from ivm.catalog.errors import AccessError, InterfaceError, TypeMismatchError
 from ivm.serve.users import User
 
 LOOPBACK = "127.0.0.1"

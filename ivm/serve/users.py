@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from catalog.errors import AccessError, InterfaceError
 from ivm.arguments import one_of
+from ivm.catalog.errors import AccessError, InterfaceError
 from ivm.serve.scram import Verifier, read_verifier, verifier
 
 Role = Literal["read", "write"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.engine.installing import Progress
 from ivm.serve.errors import CancelledError, TooLongError
 

@@ -13,11 +13,11 @@ from typing import Protocol, TypeVar
 import duckdb
 import pyarrow as pa
 
-from catalog.clock import in_duckdb, is_own
-from catalog.errors import BindError, Error, UnsupportedError
-from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
-from catalog.schema import Schema, Table, View
 from ivm.called_by_duckdb import connection_with
+from ivm.catalog.clock import in_duckdb, is_own
+from ivm.catalog.errors import BindError, Error, UnsupportedError
+from ivm.catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
+from ivm.catalog.schema import Schema, Table, View
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, define, for_queries, offer, place_in, telling_in, told, write
 from ivm.engine.transaction import Transaction
@@ -29,11 +29,11 @@ from ivm.session.own_catalog import catalogued, reads_catalog
 from ivm.session.past import core_of_past
 from ivm.session.settings import TIME_ZONE
 from ivm.session.where import say_where
-from sql.bind.query import has_answer
-from sql.duckdb_text import translated
-from sql.sql_text import SqlText
-from sql.statements import AskedLoop, Describe, Query, Show, Summarize
-from sql.times import Moment, past_of
+from ivm.sql.bind.query import has_answer
+from ivm.sql.duckdb_text import translated
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import AskedLoop, Describe, Query, Show, Summarize
+from ivm.sql.times import Moment, past_of
 
 T = TypeVar("T")
 _NONE: Mapping[str, pa.Table] = {}
@@ -155,7 +155,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
 
 
 def _of_past(core: Core, name: str, relation: str, moment: Moment) -> Reading:
-    """What makes the rows of a relation as of a time, under the name that `sql.times` has made for it."""
+    """What makes the rows of a relation as of a time, under the name that `ivm.sql.times` has made for it."""
     before = core_of_past(core, relation, moment, lambda text: query(core, text, ()))
     try:
         held = seen(before, (relation,))

@@ -1,7 +1,7 @@
 """What ALTER does to a database. The caller is the only one who changes what exists; see `Core.defining`.
 
 Where it changes what is kept of a table's rows, views that read the table are planned again, and filled, before anybody
-sees anything of it; else they go on as they are. Their texts go on to mean what they meant (`sql.pinned`), whatever
+sees anything of it; else they go on as they are. Their texts go on to mean what they meant (`ivm.sql.pinned`), whatever
 columns come, go or have other names.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from catalog.altering import (
+from ivm.catalog.altering import (
     AddColumn,
     AddKey,
     Alteration,
@@ -24,10 +24,10 @@ from catalog.altering import (
     column_of,
     renamed_keys,
 )
-from catalog.catalog import Catalog
-from catalog.errors import BindError, ConstraintError, UnsupportedError
-from catalog.names import full_name, key, listed, quoted
-from catalog.schema import Generated, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, ConstraintError, UnsupportedError
+from ivm.catalog.names import full_name, key, listed, quoted
+from ivm.catalog.schema import Generated, View
 from ivm.engine.tables import Declared
 from ivm.intake.incoming import check_defaults, default_values
 from ivm.intake.ingest import Intake
@@ -37,11 +37,11 @@ from ivm.session.freeing import dropping
 from ivm.session.redefining import Redefining
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
+from ivm.sql.bind import bind
+from ivm.sql.changes import default_text
+from ivm.sql.pinned import columns_of, pinned_text, renamed_expression, renamed_text
+from ivm.sql.statements import Alter
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.changes import default_text
-from sql.pinned import columns_of, pinned_text, renamed_expression, renamed_text
-from sql.statements import Alter
 
 
 def alter(core: Core, statement: Alter) -> None:

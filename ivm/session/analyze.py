@@ -9,8 +9,8 @@ import pyarrow as pa
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
+from ivm.sql.statements import Analyze
 from ivm.trace.columns.arrow import array_from
-from sql.statements import Analyze
 
 _TITLES = ("operator", "updates in", "updates out", "visited", "ms")
 

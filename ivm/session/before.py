@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import BindError, TransactionError
-from catalog.schema import Table, View
+from ivm.catalog.errors import BindError, TransactionError
+from ivm.catalog.schema import Table, View
 from ivm.engine.lasting import earliest
 from ivm.engine.view import Contents, Installed
 from ivm.session.conflicts import met_by

@@ -7,16 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import TransactionError
-from catalog.names import key
+from ivm.catalog.errors import TransactionError
+from ivm.catalog.names import key
 from ivm.results.result import Result
 from ivm.session.adhoc import asked
 from ivm.session.changing import run_change
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
 from ivm.session.open_transaction import OpenTransaction
-from sql.bind.names.columns import unique_names
-from sql.statements import Query, WithChanges
+from ivm.sql.bind.names.columns import unique_names
+from ivm.sql.statements import Query, WithChanges
 
 _Relations = Mapping[str, Callable[[Any], Callable[[], pa.Table]]]
 

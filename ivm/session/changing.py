@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import AccessError, BindError, ConstraintError
-from catalog.names import as_literal, quoted
-from catalog.schema import Field, Table
-from catalog.zones import UTC
+from ivm.catalog.errors import AccessError, BindError, ConstraintError
+from ivm.catalog.names import as_literal, quoted
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.zones import UTC
 from ivm.duck import Use, answer, batches, connection, for_queries, told
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
@@ -28,7 +28,7 @@ from ivm.session.adhoc import Ask, asked, change, wrote
 from ivm.session.core import Core
 from ivm.session.putting import key_columns, meetings, put, replaced
 from ivm.session.taking import commit_taken
-from sql.changes import (
+from ivm.sql.changes import (
     NEW,
     OLD,
     ROW,
@@ -43,9 +43,9 @@ from sql.changes import (
     rows_to_update,
     without_hugeints,
 )
-from sql.json_file import keys, keys_of, objects
-from sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
-from sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
+from ivm.sql.json_file import keys, keys_of, objects
+from ivm.sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
+from ivm.sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
 
 _Told = Callable[[Progress], None] | None
 

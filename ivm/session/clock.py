@@ -1,7 +1,7 @@
 """What time it is in a database: the same for all that a commit changes, given or the system's, and it never falls.
 
-It stands in a table of one row (`catalog.clock`), which each commit brings up to date while a view reads it. So the log
-has it, and a database that is opened again, or its shards, see what was seen before.
+It stands in a table of one row (`ivm.catalog.clock`), which each commit brings up to date while a view reads it. So the
+log has it, and a database that is opened again, or its shards, see what was seen before.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from time import time_ns
 import numpy as np
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.clock import CLOCK, NOW_COLUMN
-from catalog.errors import InterfaceError
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import CLOCK, NOW_COLUMN
+from ivm.catalog.errors import InterfaceError
 from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.engine import Engine

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.schema import Schema, Table
-from catalog.types import Kind, collated
+from ivm.catalog.schema import Schema, Table
+from ivm.catalog.types import Kind, collated
 from ivm.session.adhoc import asked, text_of
 from ivm.session.core import Core
-from sql.statements import Query
+from ivm.sql.statements import Query
 
 _LETTER = "\u00e9"
 _EQUAL = {"noaccent": "e", "nocase": "\u00c9", "nfc": "e\u0301"}

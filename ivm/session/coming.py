@@ -8,9 +8,9 @@ from functools import cache, partial
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.errors import ConstraintError, TransactionError
-from catalog.schema import Table, View
+from ivm.catalog.altering import Altered
+from ivm.catalog.errors import ConstraintError, TransactionError
+from ivm.catalog.schema import Table, View
 from ivm.durable.journal import Written
 from ivm.engine.installing import Put
 from ivm.engine.transaction import Change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from catalog.schema import Table, View
+from ivm.catalog.schema import Table, View
 from ivm.durable.restore import bound_again
 from ivm.engine.declaring import declared
 from ivm.engine.installing import Pause, Put, beside, renamed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Table
+from ivm.catalog.schema import Table
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Bools, Ints

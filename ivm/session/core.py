@@ -19,13 +19,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
-from catalog.paths import Names
-from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.called import Functions
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
+from ivm.catalog.paths import Names
+from ivm.catalog.schema import Table
 from ivm.durable import ending
 from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
@@ -39,11 +39,11 @@ from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
 from ivm.session.serving import Checkpoints, Closes, Follows, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
+from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.turns import Turns
-from sql.ir.relation import Relation
 
 _NONE: Mapping[str, None] = MappingProxyType({})
 _OWED = 8

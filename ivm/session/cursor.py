@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from catalog.errors import InterfaceError
 from ivm.arguments import sql_text
+from ivm.catalog.errors import InterfaceError
 from ivm.results.result import Result
-from sql.parameters import Parameters, filled_for_all
+from ivm.sql.parameters import Parameters, filled_for_all
 
 Row = tuple[Any, ...]
 """A row's values as Python has them: int, float, Decimal, str, bool, date, datetime, list, None."""

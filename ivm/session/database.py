@@ -8,8 +8,8 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from catalog.errors import InterfaceError
 from ivm.arguments import batch_of, callback, moment, sql_text
+from ivm.catalog.errors import InterfaceError
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.engine.view import View
@@ -34,8 +34,8 @@ from ivm.session.with_deliveries import WithDeliveries
 from ivm.session.with_functions import WithFunctions
 from ivm.session.with_moments import WithMoments
 from ivm.session.with_subscriptions import WithSubscriptions
-from sql.macros import with_macros
-from sql.parameters import Parameters, filled
+from ivm.sql.macros import with_macros
+from ivm.sql.parameters import Parameters, filled
 
 if TYPE_CHECKING:
     from ivm.session.oracle import Verified
@@ -92,10 +92,10 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         SET, PREPARE, EXECUTE, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN [ANALYZE], and any SELECT, which DuckDB runs over the
         tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
-        `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
-        BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
-        reads or writes files or the network in a database without `external_access`; then the statement has changed
-        nothing.
+        `ivm.sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises
+        ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a
+        text that reads or writes files or the network in a database without `external_access`; then the statement has
+        changed nothing.
 
         Each statement is atomic, and sees what was committed before it (in a transaction see `begin`); other threads
         commit between two, and while DuckDB answers. A SELECT answers as of the moment at which it began. INSERT,

@@ -12,13 +12,13 @@ from typing import get_args
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.clock import CLOCK, OWN, is_own
-from catalog.errors import BindError, UnsupportedError
-from catalog.names import key, parts_of, suggestion
-from catalog.schema import Table
-from catalog.schema import View as Definition
-from catalog.zones import UTC
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import CLOCK, OWN, is_own
+from ivm.catalog.errors import BindError, UnsupportedError
+from ivm.catalog.names import key, parts_of, suggestion
+from ivm.catalog.schema import Table
+from ivm.catalog.schema import View as Definition
+from ivm.catalog.zones import UTC
 from ivm.engine.lasting import history_of_view
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
@@ -36,15 +36,13 @@ from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
 from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
 from ivm.session.succession import succession
-from ivm.subscriptions.unnamed import unheard
-from ivm.transform.pipeline import optimize
-from sql.bind import BoundQuery, bind, with_names
-from sql.bind.names.columns import unique_names
-from sql.changes import renamed
-from sql.create_table import table_like
-from sql.macros import check_macro, dropped
-from sql.schema_statements import CommentOn, CreateSchema
-from sql.statements import (
+from ivm.sql.bind import BoundQuery, bind, with_names
+from ivm.sql.bind.names.columns import unique_names
+from ivm.sql.changes import renamed
+from ivm.sql.create_table import table_like
+from ivm.sql.macros import check_macro, dropped
+from ivm.sql.schema_statements import CommentOn, CreateSchema
+from ivm.sql.statements import (
     Alter,
     CreateIndex,
     CreateMacro,
@@ -55,6 +53,8 @@ from sql.statements import (
     CreateView,
     Drop,
 )
+from ivm.subscriptions.unnamed import unheard
+from ivm.transform.pipeline import optimize
 
 Definitions = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from catalog.errors import BindError
-from catalog.names import suggestion, written
-from catalog.schema import Index, Table
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import suggestion, written
+from ivm.catalog.schema import Index, Table
 from ivm.results.result import Result
 from ivm.session.core import Core
-from sql.statements import CreateIndex, Drop
+from ivm.sql.statements import CreateIndex, Drop
 
 
 def create_index(core: Core, statement: CreateIndex) -> Result | None:

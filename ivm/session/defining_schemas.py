@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from catalog.errors import BindError
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.session.core import Core
 from ivm.session.freeing import dropping
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
-from sql.schema_statements import CommentOn, CreateSchema
-from sql.statements import Drop
+from ivm.sql.schema_statements import CommentOn, CreateSchema
+from ivm.sql.statements import Drop
 
 
 def comment(core: Core, statement: CommentOn) -> None:

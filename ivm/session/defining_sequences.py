@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from catalog.errors import BindError, UnsupportedError
-from catalog.names import key
-from catalog.sequence import SEQUENCES
+from ivm.catalog.errors import BindError, UnsupportedError
+from ivm.catalog.names import key
+from ivm.catalog.sequence import SEQUENCES
 from ivm.session.core import Core
 from ivm.session.reserved import check_reserved
-from sql.statements import CreateSequence, Drop
+from ivm.sql.statements import CreateSequence, Drop
 
 
 def create_sequence(core: Core, statement: CreateSequence) -> None:

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import pyarrow as pa
 
-from catalog.errors import Error, InterfaceError
+from ivm.catalog.errors import Error, InterfaceError
 from ivm.deliveries.target import Delivered, Mark, Target
 from ivm.deliveries.targets import Function
 from ivm.session.core import Core

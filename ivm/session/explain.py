@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from textwrap import indent
 
-from catalog.catalog import Catalog
-from catalog.names import key, reached
-from catalog.schema import Table
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key, reached
+from ivm.catalog.schema import Table
 from ivm.dataflow.loop import Iterate
 from ivm.engine.engine import Engine
 from ivm.operators.arrange import ArrangeTable
@@ -23,11 +23,11 @@ from ivm.plan.node import Plan, Sizes, nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
 from ivm.plan.text import change_lines, costs, flow_lines, plan_text, remarks
 from ivm.session.core import Core
+from ivm.sql.bind import bind, registered
+from ivm.sql.ir.relation import Relation
+from ivm.sql.ir.text import relation_text
+from ivm.sql.syntax import Syntax
 from ivm.transform.pipeline import optimize
-from sql.bind import bind, registered
-from sql.ir.relation import Relation
-from sql.ir.text import relation_text
-from sql.syntax import Syntax
 
 MOST_DESCRIBED = 30
 """So many registered views, the nearest, does EXPLAIN say what became of: each is planned by itself for that."""

@@ -8,14 +8,14 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, get_type_hints
 from uuid import UUID as UUID_
 
-from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
-from catalog.function import PythonFunction
-from catalog.names import key, listed, suggestion
-from catalog.types import Kind, SqlType
 from ivm.arguments import one_of
 from ivm.called import check_same
+from ivm.catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
+from ivm.catalog.function import PythonFunction
+from ivm.catalog.names import key, listed, suggestion
+from ivm.catalog.types import Kind, SqlType
 from ivm.session.core import Core
-from sql.python_functions import calls_by_name, type_written
+from ivm.sql.python_functions import calls_by_name, type_written
 
 
 def declared(

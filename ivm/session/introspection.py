@@ -10,9 +10,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from catalog.clock import is_own
-from catalog.schema import Schema
-from catalog.zones import UTC
+from ivm.catalog.clock import is_own
+from ivm.catalog.schema import Schema
+from ivm.catalog.zones import UTC
 from ivm.dataflow.graph import StillRead
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node

@@ -8,18 +8,18 @@ from functools import cache
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import NumericError
-from catalog.names import key
-from catalog.schema import Schema, Table, View
 from ivm.analysis.tables import tables_of
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import NumericError
+from ivm.catalog.names import key
+from ivm.catalog.schema import Schema, Table, View
 from ivm.duck import for_queries
 from ivm.engine.engine import Engine
 from ivm.intake.ingest import Intake
 from ivm.session.introspection import Reading
-from sql.bind.query import bind
-from sql.ir.relation import Relation
-from sql.statements import AskedLoop
+from ivm.sql.bind.query import bind
+from ivm.sql.ir.relation import Relation
+from ivm.sql.statements import AskedLoop
 
 _NAME = "asked"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from catalog.errors import AccessError
 from ivm.arguments import Tabular
+from ivm.catalog.errors import AccessError
 from ivm.durable.payload import Batch
 from ivm.engine.transaction import Change, Transaction
 from ivm.session.core import Core
@@ -15,7 +15,7 @@ from ivm.session.database import Database, core_of
 from ivm.session.sequences import Numbers
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.session.transactions import Holder, Transactions
-from sql.sequence_words import NEXT, numbers_called
+from ivm.sql.sequence_words import NEXT, numbers_called
 
 if TYPE_CHECKING:
     import duckdb

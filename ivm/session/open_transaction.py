@@ -7,10 +7,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import cast
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.errors import TransactionError
-from catalog.paths import Names
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import TransactionError
+from ivm.catalog.paths import Names
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change

@@ -15,21 +15,21 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import BindError, Error
-from catalog.names import key, quoted, reached
-from catalog.schema import Schema, View
-from catalog.zones import UTC
 from ivm.arguments import view_names
 from ivm.called import Functions, Remembered
 from ivm.called_by_duckdb import connection_with
+from ivm.catalog.errors import BindError, Error
+from ivm.catalog.names import key, quoted, reached
+from ivm.catalog.schema import Schema, View
+from ivm.catalog.zones import UTC
 from ivm.duck import Use, answer, connection, define, for_queries, offer, telling_in
 from ivm.session.core import Core
+from ivm.sql.forgiving import forgiving
+from ivm.sql.ir.measures import measure_text
+from ivm.sql.shifted import shifted
 from ivm.trace.columns.python_values import values_or_texts
 from ivm.trace.columns.stand_ins import undivided
 from ivm.trace.columns.zones import told_in
-from sql.forgiving import forgiving
-from sql.ir.measures import measure_text
-from sql.shifted import shifted
 
 _log = logging.getLogger(__name__)
 TOLERANCE, SINGLE_TOLERANCE = 1e-9, 1e-6

@@ -11,19 +11,19 @@ from functools import cache
 
 import duckdb
 
-from catalog.catalog import Catalog
-from catalog.clock import CLOCK, READ, is_own
-from catalog.errors import UnsupportedError
-from catalog.macro import Macro, Macros
-from catalog.names import MAIN, as_literal, key, quoted
-from catalog.schema import Schema, Table
 from ivm.called_by_duckdb import let_call
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import CLOCK, READ, is_own
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.macro import Macro, Macros
+from ivm.catalog.names import MAIN, as_literal, key, quoted
+from ivm.catalog.schema import Schema, Table
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import comment_texts, definition_text
-from sql.duckdb_text import no_answer
-from sql.schemas import spelled_text
-from sql.tree import CATALOG
+from ivm.sql.duckdb_text import no_answer
+from ivm.sql.schemas import spelled_text
+from ivm.sql.tree import CATALOG
 
 _SHOW = "show"
 """How `FROM (SHOW TABLES)` is read."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Schema
+from ivm.catalog.schema import Schema
 from ivm.duck import Use, answer, connection, offer, with_hugeints
 from ivm.trace.columns.column import Ints
 

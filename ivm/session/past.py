@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import BindError
-from catalog.schema import Table, View
+from ivm.catalog.errors import BindError
+from ivm.catalog.schema import Table, View
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
-from sql.times import Moment
+from ivm.sql.times import Moment
 
 Compute = Callable[[str], pa.Table]
 """Answers a SELECT that reads no relation."""

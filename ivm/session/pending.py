@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
-from catalog.clock import CLOCK
-from catalog.errors import TransactionError
-from catalog.names import key, reached
-from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import CLOCK
+from ivm.catalog.errors import TransactionError
+from ivm.catalog.names import key, reached
+from ivm.catalog.schema import Table, View
 from ivm.dataflow.graph import StillRead
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
@@ -30,13 +30,13 @@ from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
 from ivm.session.pending_table import PendingTable
 from ivm.session.sequences import OwnNumbers
+from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.listeners import Listeners
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.transform.pipeline import optimize
-from sql.ir.relation import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 QUERY = "query"

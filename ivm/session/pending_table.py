@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.errors import TransactionError
-from catalog.schema import Table, Unique
+from ivm.catalog.altering import Altered
+from ivm.catalog.errors import TransactionError
+from ivm.catalog.schema import Table, Unique
 from ivm.engine.engine import Engine
 from ivm.engine.tables import Tables
 from ivm.engine.transaction import Change

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from catalog.errors import BindError, NumericError
-from catalog.names import key
-from catalog.paths import Names
-from catalog.schema import Table
+from ivm.catalog.errors import BindError, NumericError
+from ivm.catalog.names import key
+from ivm.catalog.paths import Names
+from ivm.catalog.schema import Table
 from ivm.engine.transaction import Change
 from ivm.intake.computed import Computed
 from ivm.intake.ingest import Intake
@@ -18,16 +18,16 @@ from ivm.intake.plain_values import stored
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
 from ivm.session.putting import meetings, put
+from ivm.sql.bind.insert_ending import InsertEnding, bind_ending, bind_value
+from ivm.sql.changes import check_width, columns_to_insert
+from ivm.sql.ir.scalar import Column, Literal, Value
+from ivm.sql.parameters import Parameters
+from ivm.sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, usual_head
+from ivm.sql.recent import Recent
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.columns.stand_ins import with_huge
 from ivm.trace.columns.zones import told_in
-from sql.bind.insert_ending import InsertEnding, bind_ending, bind_value
-from sql.changes import check_width, columns_to_insert
-from sql.ir.scalar import Column, Literal, Value
-from sql.parameters import Parameters
-from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, usual_head
-from sql.recent import Recent
 
 Insertion = TypeVar("Insertion", PlainInsert, OpenInsert)
 _MOST_CHARACTERS = 4000

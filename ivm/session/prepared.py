@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from catalog.errors import BindError, ParseError, UnsupportedError
-from catalog.names import key, suggestion
+from ivm.catalog.errors import BindError, ParseError, UnsupportedError
+from ivm.catalog.names import key, suggestion
 from ivm.session.core import Core
-from sql.connection_statements import Deallocate, Execute, Prepare
-from sql.parameters import filled_with_texts
-from sql.parse import parse
-from sql.schemas import with_schemas
-from sql.statements import Delete, Insert, Merge, Query, Update, WithChanges
+from ivm.sql.connection_statements import Deallocate, Execute, Prepare
+from ivm.sql.parameters import filled_with_texts
+from ivm.sql.parse import parse
+from ivm.sql.schemas import with_schemas
+from ivm.sql.statements import Delete, Insert, Merge, Query, Update, WithChanges
 
 _PREPARED = (Query, Insert, Update, Delete, Merge, WithChanges)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from catalog.clock import CLOCK
-from catalog.errors import ConstraintError, TransactionError
+from ivm.catalog.clock import CLOCK
+from ivm.catalog.errors import ConstraintError, TransactionError
 from ivm.engine.decided import Also
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from catalog.schema import Table
+from ivm.catalog.schema import Table
 from ivm.engine.transaction import Transaction
 from ivm.session.conflicts import conflicts
 from ivm.session.core import Core

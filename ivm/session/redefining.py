@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, Error
-from catalog.names import listed
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, Error
+from ivm.catalog.names import listed
+from ivm.catalog.schema import View
 from ivm.engine.installing import Pause, Planned, Put, renamed
 from ivm.engine.tables import Declared
 from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
 from ivm.session.core import Core
+from ivm.sql.bind import BoundQuery, bind, with_names
 from ivm.trace.turns import Aside, at_once
-from sql.bind import BoundQuery, bind, with_names
 
 _NO_TABLES: Mapping[str, Declared | None] = MappingProxyType({})
 _NO_SIZES: Mapping[str, float] = MappingProxyType({})

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.catalog import Catalog
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.schema import View
 from ivm.engine.rehearsal import rehearse
 from ivm.session.core import Core
 from ivm.session.freeing import dropping
 from ivm.session.redefining import Redefining
 from ivm.session.succession import succession
-from sql.bind import BoundQuery
+from ivm.sql.bind import BoundQuery
 
 
 def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQuery, gone: Sequence[str] = ()) -> None:

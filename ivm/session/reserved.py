@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.clock import OWN, is_own
-from catalog.errors import BindError
+from ivm.catalog.clock import OWN, is_own
+from ivm.catalog.errors import BindError
 
 
 def check_reserved(name: str, what: str = "create") -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from catalog.altering import Altered
+from ivm.catalog.altering import Altered
 from ivm.trace.columns.arrow import arrow_type
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from catalog.catalog import Catalog
-from catalog.clock import OWN
-from catalog.names import as_literal, quoted
-from catalog.schema import Table
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import OWN
+from ivm.catalog.names import as_literal, quoted
+from ivm.catalog.schema import Table
 from ivm.session.core import Core
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.catalog import Catalog
-from catalog.schema import View
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.unique_keys import is_unique, unique_keys
-from sql.bind.query import bind
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.schema import View
+from ivm.sql.bind.query import bind
 
 
 def key_of(view: View, catalog: Catalog) -> tuple[str, ...] | None:

@@ -13,9 +13,9 @@ from math import prod
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import NumericError
-from catalog.schema import Table, View
-from catalog.types import Physical, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.schema import Table, View
+from ivm.catalog.types import Physical, SqlType
 from ivm.engine.sorting import sort_table
 from ivm.engine.transaction import Change
 from ivm.intake.computed import Computed
@@ -26,6 +26,10 @@ from ivm.render.scalars.program import Interpreted
 from ivm.render.scalars.shape import Shape
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
+from ivm.sql.bind.rows import BoundRows, bind_rows
+from ivm.sql.ir.scalar import Column as Reference
+from ivm.sql.ir.scalar import Literal, Scalar, Value
+from ivm.sql.plain_rows import PlainRows
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.stand_ins import with_huge
@@ -37,10 +41,6 @@ from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import Literals, TextDictionary
 from ivm.trace.view_log import Sealed
-from sql.bind.rows import BoundRows, bind_rows
-from sql.ir.scalar import Column as Reference
-from sql.ir.scalar import Literal, Scalar, Value
-from sql.plain_rows import PlainRows
 
 _MOST_KEYS = 1000
 _MOST_ROWS = 1 << 17

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 
 # A semicolon, after everything in which one may hide. An opening mark without its end swallows the rest of the text.
 _MARKS = re.compile(

@@ -1,7 +1,7 @@
 """The numbers of sequences: each is given once, also where what it was given for is undone, or the process is killed.
 
 DuckDB gives them to its queries, each time from a sequence of the connection that begins where ours has come to. How
-far that may be is written down ahead (`catalog.sequence.SEQUENCES`), so that not every number is a commit.
+far that may be is written down ahead (`ivm.catalog.sequence.SEQUENCES`), so that not every number is a commit.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, Error, TransactionError
-from catalog.names import as_literal, key, parts_of, quoted
-from catalog.paths import Names
-from catalog.sequence import SEQUENCES, Sequence, Sequences
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, Error, TransactionError
+from ivm.catalog.names import as_literal, key, parts_of, quoted
+from ivm.catalog.paths import Names
+from ivm.catalog.sequence import SEQUENCES, Sequence, Sequences
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
+from ivm.sql.sequence_words import NEXT, numbers_called, only_next, renamed_calls
 from ivm.trace.turns import Turns
-from sql.sequence_words import NEXT, numbers_called, only_next, renamed_calls
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from catalog.schema import Table
+from ivm.catalog.schema import Table
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 

@@ -10,18 +10,18 @@ import re
 
 import duckdb
 
-from catalog.errors import AccessError, UnsupportedError
-from catalog.names import as_literal, key, quoted
 from ivm.arguments import zone_named
+from ivm.catalog.errors import AccessError, UnsupportedError
+from ivm.catalog.names import as_literal, key, quoted
 from ivm.duck import Use, connection, told
 from ivm.session.adhoc import query
 from ivm.session.core import Core
 from ivm.session.settings import TIME_ZONE
-from sql.connection_statements import Load, Set, SetVariable
-from sql.parse import parse
-from sql.parse_settings import SEARCH_PATH
-from sql.schemas import with_schemas
-from sql.statements import Query
+from ivm.sql.connection_statements import Load, Set, SetVariable
+from ivm.sql.parse import parse
+from ivm.sql.parse_settings import SEARCH_PATH
+from ivm.sql.schemas import with_schemas
+from ivm.sql.statements import Query
 
 _MEANS = {
     "default_null_order": "write NULLS FIRST or NULLS LAST in ORDER BY",

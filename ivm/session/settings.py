@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from catalog.paths import Names
-from catalog.schema import Field
-from catalog.zones import UTC, is_zoned
+from ivm.catalog.paths import Names
+from ivm.catalog.schema import Field
+from ivm.catalog.zones import UTC, is_zoned
 
 TIME_ZONE = "timezone"
 Named = Callable[[str], str]
-"""What the name of a table means, see `catalog.paths`."""
+"""What the name of a table means, see `ivm.catalog.paths`."""
 
 
 def as_it_is(name: str) -> str:

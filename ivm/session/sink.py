@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
-from catalog.errors import (
+from ivm.arguments import batch_of, one_of
+from ivm.catalog.errors import (
     BindError,
     ConstraintError,
     Error,
@@ -18,9 +19,8 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from catalog.names import key
-from catalog.schema import Table
-from ivm.arguments import batch_of, one_of
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs, without_marks

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from catalog.errors import BindError, InterfaceError, TransactionError
+from ivm.catalog.errors import BindError, InterfaceError, TransactionError
 from ivm.engine.view import Contents, View
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.open_transaction import OpenTransaction
 from ivm.session.transactions import Begun, Holder, Runs, Transactions
-from sql.parameters import Parameters
+from ivm.sql.parameters import Parameters
 
 
 class Snapshot:

@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from catalog.errors import BindError, ConstraintError, InterfaceError, LagError
 from ivm.arguments import Documents, at_least_one, moment, one_of, period, rows_by_table, whole_number
+from ivm.catalog.errors import BindError, ConstraintError, InterfaceError, LagError
 from ivm.engine.transaction import Change
 from ivm.intake.formats import Format, taken
 from ivm.session.core import Core

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from catalog.errors import UnsupportedError
-from catalog.paths import Names
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.paths import Names
 from ivm.engine.installing import Progress
 from ivm.results.result import Result
 from ivm.session.analyze import analyzed
@@ -19,8 +19,7 @@ from ivm.session.explain import explain
 from ivm.session.plain_inserts import insert_plain, resolved
 from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
-from ivm.trace.columns.arrow import array_from
-from sql.connection_statements import (
+from ivm.sql.connection_statements import (
     Begin,
     Commit,
     Deallocate,
@@ -32,15 +31,15 @@ from sql.connection_statements import (
     Set,
     SetVariable,
 )
-from sql.macros import with_macros
-from sql.named_types import with_types
-from sql.parse import parse
-from sql.plain_insert import PlainInsert, plain_inserts
-from sql.plain_rows import PlainRows, plain_rows
-from sql.recent import Recent
-from sql.schemas import with_schemas
-from sql.sql_text import SqlText
-from sql.statements import (
+from ivm.sql.macros import with_macros
+from ivm.sql.named_types import with_types
+from ivm.sql.parse import parse
+from ivm.sql.plain_insert import PlainInsert, plain_inserts
+from ivm.sql.plain_rows import PlainRows, plain_rows
+from ivm.sql.recent import Recent
+from ivm.sql.schemas import with_schemas
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import (
     Analyze,
     Checkpoint,
     Copy,
@@ -57,8 +56,9 @@ from sql.statements import (
     Update,
     WithChanges,
 )
-from sql.syntax import chunks, dialect_named, statement_tokens
-from sql.times import with_times
+from ivm.sql.syntax import chunks, dialect_named, statement_tokens
+from ivm.sql.times import with_times
+from ivm.trace.columns.arrow import array_from
 
 MOST_FRAMES = 5000
 """Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""

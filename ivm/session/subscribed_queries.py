@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, Error, InterfaceError
-from catalog.names import key, quoted
-from catalog.schema import View
-from catalog.types import SqlType
 from ivm.arguments import sql_text
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, Error, InterfaceError
+from ivm.catalog.names import key, quoted
+from ivm.catalog.schema import View
+from ivm.catalog.types import SqlType
 from ivm.engine.view import Contents
 from ivm.session.core import Core
 from ivm.session.defining import create_view, put
@@ -21,22 +21,22 @@ from ivm.session.freeing import dropping
 from ivm.session.row_statements import column_of_literals
 from ivm.session.statements import make_room, renamed
 from ivm.session.succession import succession
+from ivm.sql.bind.query import bind
+from ivm.sql.bind.rows import bind_rows
+from ivm.sql.by_value import ByValue, by_value
+from ivm.sql.ir.scalar import Literal
+from ivm.sql.macros import with_macros
+from ivm.sql.named_types import with_types
+from ivm.sql.parameters import Parameters, filled
+from ivm.sql.parse import parse
+from ivm.sql.plain_rows import plain_rows
+from ivm.sql.statements import CreateView, Query
 from ivm.subscriptions.chosen import Chosen, Place, can_choose, keys_of, part_of, shown
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import free_name, is_unnamed, unnamed
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.text.dictionary import Literals, TextDictionary
-from sql.bind.query import bind
-from sql.bind.rows import bind_rows
-from sql.by_value import ByValue, by_value
-from sql.ir.scalar import Literal
-from sql.macros import with_macros
-from sql.named_types import with_types
-from sql.parameters import Parameters, filled
-from sql.parse import parse
-from sql.plain_rows import plain_rows
-from sql.statements import CreateView, Query
 
 _IS_QUERY = re.compile(r"\s*(?:\(|(?:SELECT|WITH|FROM|VALUES|TABLE|PIVOT|UNPIVOT)\b)", re.IGNORECASE)
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError, InterfaceError, TypeMismatchError
-from catalog.schema import View as Definition
 from ivm.arguments import at_least_one, one_of, period, whole_number
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, InterfaceError, TypeMismatchError
+from ivm.catalog.schema import View as Definition
 from ivm.engine.view import Contents
 from ivm.results.view_changes import types_of
 from ivm.session.core import Core

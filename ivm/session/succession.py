@@ -8,9 +8,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import ViewDroppedError
-from catalog.schema import View as Definition
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import ViewDroppedError
+from ivm.catalog.schema import View as Definition
 from ivm.engine.view import Installed
 from ivm.session.core import Core
 from ivm.session.row_keys import is_key

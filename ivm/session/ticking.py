@@ -6,7 +6,7 @@ import logging
 from threading import Event, Thread
 from weakref import ref
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.session.core import Core
 from ivm.session.retention import end_old_rows
 

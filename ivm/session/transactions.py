@@ -6,17 +6,17 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from catalog.errors import TransactionError
-from catalog.paths import Names
+from ivm.catalog.errors import TransactionError
+from ivm.catalog.paths import Names
 from ivm.engine.installing import Progress
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.statements import run_statement
-from sql.connection_statements import Begin, Commit, Load, Rollback
-from sql.parameters import Parameters
-from sql.plain_insert import PlainInsert
-from sql.plain_rows import PlainRows
-from sql.statements import Analyze, Explain, Statement
+from ivm.sql.connection_statements import Begin, Commit, Load, Rollback
+from ivm.sql.parameters import Parameters
+from ivm.sql.plain_insert import PlainInsert
+from ivm.sql.plain_rows import PlainRows
+from ivm.sql.statements import Analyze, Explain, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction

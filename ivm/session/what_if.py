@@ -8,18 +8,18 @@ from typing import get_args
 
 import pyarrow as pa
 
-from catalog.errors import InterfaceError, TransactionError, UnsupportedError
 from ivm.arguments import Tabular, one_of, rows_by_table
+from ivm.catalog.errors import InterfaceError, TransactionError, UnsupportedError
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.publishing import changes_of
 from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
 from ivm.session.transactions import Holder, Runs, Transactions
+from ivm.sql.parameters import Parameters
 from ivm.subscriptions.audience import Told
 from ivm.subscriptions.subscription import Wish
 from ivm.trace.rows.table_store import Mode
-from sql.parameters import Parameters
 
 
 class WhatIf:

@@ -8,7 +8,7 @@ import re
 
 import duckdb
 
-from catalog.names import MAIN, as_literal, quoted
+from ivm.catalog.names import MAIN, as_literal, quoted
 from ivm.duck import offer
 from ivm.session.settings import Settings
 

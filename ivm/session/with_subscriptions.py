@@ -8,10 +8,10 @@ from datetime import timedelta
 from ivm.session.core import Core
 from ivm.session.subscribed_queries import heard
 from ivm.session.subscribing import subscribe, wish_of
+from ivm.sql.parameters import Parameters
 from ivm.subscriptions.backlog import WhenFull
 from ivm.subscriptions.forms import FormName
 from ivm.subscriptions.subscription import Subscription
-from sql.parameters import Parameters
 
 
 class WithSubscriptions(ABC):

@@ -12,10 +12,10 @@ import pyarrow as pa
 from rich.console import Console
 
 import ivm
-from catalog.errors import Error
-from catalog.keywords import quoted_if_needed
-from catalog.names import as_literal, key, quoted
-from catalog.schema import Table, View
+from ivm.catalog.errors import Error
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.catalog.names import as_literal, key, quoted
+from ivm.catalog.schema import Table, View
 from ivm.duck import Use, connection
 from ivm.progress import A_MOMENT, opening, progress
 from ivm.results.result import Result, say, table_of

@@ -11,10 +11,10 @@ from functools import cache
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from catalog.catalog import Catalog
-from catalog.keywords import quoted_if_must
-from catalog.names import key
-from catalog.schema import Table, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.keywords import quoted_if_must
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table, View
 from ivm.shell.names import COMMANDS, KEYWORDS, MODES, TYPES, is_command
 
 _WORD = re.compile(r'("[^"]*|\w*)\Z')

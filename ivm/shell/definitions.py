@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.catalog import Catalog
-from catalog.keywords import quoted_if_needed
-from catalog.names import MAIN, TEMP, as_literal
-from catalog.schema import Field, ForeignKey, Index, Table, View
-from catalog.zones import UTC
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.catalog.names import MAIN, TEMP, as_literal
+from ivm.catalog.schema import Field, ForeignKey, Index, Table, View
+from ivm.catalog.zones import UTC
 
 
 def full_text(name: str, catalog: Catalog) -> str:
@@ -32,7 +32,7 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
         given = ["change_feed = true"] * entry.change_feed
         given += [f"history = {as_literal(entry.history)}"] * bool(entry.history)
         feed = f" WITH ({', '.join(given)})" if given else ""
-        from sql.schemas import spelled_text  # noqa: PLC0415  the prompt does not wait for its parser
+        from ivm.sql.schemas import spelled_text  # noqa: PLC0415  the prompt does not wait for its parser
 
         return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"
     parts = [_column(entry, field) for field in entry.fields]

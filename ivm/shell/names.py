@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.types import Kind
+from ivm.catalog.types import Kind
 from ivm.session.script import is_blank, split
 
 

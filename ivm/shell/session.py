@@ -15,8 +15,8 @@ from time import perf_counter
 from rich.console import Console
 from rich.text import Text
 
-from catalog.catalog import Catalog
-from catalog.errors import Error
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import Error
 from ivm.progress import A_MOMENT, progress
 from ivm.results.cells import visible
 from ivm.results.result import Result, say

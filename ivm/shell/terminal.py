@@ -20,7 +20,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
 from ivm.shell.completion import SqlCompleter
 from ivm.shell.names import KEYWORDS, TYPES, is_command, is_complete
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError
-from catalog.schema import View
 from ivm.arguments import MOST
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError
+from ivm.catalog.schema import View
 from ivm.cluster.folders import address_of
 from ivm.intake.change_feed import CHANGE, VERSION
 from ivm.trace.columns.arrow import numbers_from

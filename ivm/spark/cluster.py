@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from catalog.schema import Field, Table
+from ivm.catalog.schema import Field, Table
 from ivm.cluster.chains import folder_in
 from ivm.cluster.driver import Driver
 from ivm.cluster.file_parts import FileParts

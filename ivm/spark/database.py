@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from catalog.errors import TypeMismatchError
-from catalog.schema import Field
-from catalog.types import BIGINT
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT
 from ivm.cluster.chains import folder_in
 from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
 from ivm.cluster.driver import Driver

@@ -8,7 +8,7 @@ from functools import wraps
 from textwrap import dedent
 from typing import ParamSpec, TypeVar
 
-from catalog.errors import ClusterError
+from ivm.catalog.errors import ClusterError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

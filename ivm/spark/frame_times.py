@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
 
-from catalog.errors import ConstraintError, TypeMismatchError
-from catalog.schema import Table
+from ivm.catalog.errors import ConstraintError, TypeMismatchError
+from ivm.catalog.schema import Table
 from ivm.intake.as_it_is import TIME
 from ivm.intake.incoming import check_times
 

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from catalog.schema import Field
-from catalog.types import Kind
+from ivm.catalog.schema import Field
+from ivm.catalog.types import Kind
 from ivm.intake.spark_casts import quoted, spark_type
 
 _TIME = "spark.sql.timeType.enabled"

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from catalog.errors import ClusterError, Error
-from catalog.schema import Table
+from ivm.catalog.errors import ClusterError, Error
+from ivm.catalog.schema import Table
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.driver import Driver
 from ivm.cluster.file_parts import FileParts, columns_of, parts_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from catalog.errors import ClusterError, StorageError
+from ivm.catalog.errors import ClusterError, StorageError
 from ivm.cluster.files import Files, fresh
 from ivm.spark.failure import as_one_error
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 import ivm
-from catalog.schema import View
 from ivm.arguments import MOST
+from ivm.catalog.schema import View
 from ivm.durable.outline import outline
 from ivm.session.database import core_of
 from ivm.spark.asked import BEFORE_ALL, Asked, marked, marked_changes

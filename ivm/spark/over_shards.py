@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from catalog.errors import BindError
-from catalog.schema import View
+from ivm.catalog.errors import BindError
+from ivm.catalog.schema import View
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.following import Changes, Contents, Following

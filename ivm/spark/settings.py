@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from catalog.errors import ClusterError, UnsupportedError
+from ivm.catalog.errors import ClusterError, UnsupportedError
 
 NEEDED = {
     "spark.dynamicAllocation.enabled": "false",

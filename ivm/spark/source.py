@@ -11,8 +11,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from catalog.errors import BindError, StorageError
-from catalog.schema import View
+from ivm.catalog.errors import BindError, StorageError
+from ivm.catalog.schema import View
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.versions import COMMITS

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.errors import Error, StorageError
-from catalog.names import key
-from catalog.plain import plain_table, table_of
-from catalog.schema import Table
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import Error, StorageError
+from ivm.catalog.names import key
+from ivm.catalog.plain import plain_table, table_of
+from ivm.catalog.schema import Table
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
-from catalog.errors import ClusterError, InterfaceError
+from ivm.catalog.errors import ClusterError, InterfaceError
 from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, one_task_an_executor
 from ivm.spark.failure import as_one_error
 from ivm.spark.heartbeat import EVERY, Heartbeat

@@ -12,16 +12,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from catalog.errors import UnsupportedError
-from catalog.names import key, reached
-from catalog.schema import Field, View
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.names import key, reached
+from ivm.catalog.schema import Field, View
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.questions import Question
 from ivm.intake.spark_casts import quoted
 from ivm.session.oracle import VerificationError, Verified, allowances, check_rest, digits_of, names_asked
 from ivm.spark.cluster import carrier_of
 from ivm.spark.frames import sent_as
-from sql.spark_text import spark_text
+from ivm.sql.spark_text import spark_text
 
 FITS = 10_000_000
 """So many rows are brought to DuckDB, where nobody says what is to verify; more stay where they are."""

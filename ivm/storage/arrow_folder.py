@@ -9,7 +9,7 @@ from secrets import token_hex
 import pyarrow as pa
 from pyarrow import fs
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.agreement import put_by_agreement
 from ivm.storage.folder import ASIDE, names_of
 

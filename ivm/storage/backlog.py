@@ -13,7 +13,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.log import Draft, Log, reason
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import zlib
 from contextlib import suppress
 from struct import Struct
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.storage import File, Storage
 
 NAME = "CERTAIN"

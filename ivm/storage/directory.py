@@ -13,7 +13,7 @@ from os import PathLike, fspath
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.entries import absolute, names_in, open_directory, open_file, sync_directory
 from ivm.storage.log import log_files
 from ivm.storage.tail import Tail

@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.entries import absolute, sync_directory
 from ivm.storage.folder import ASIDE, names_of
 

@@ -12,7 +12,7 @@ import stat
 from os import PathLike
 from pathlib import Path
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.certain import Certain
 from ivm.storage.record import UNDECIDED, written
 from ivm.storage.storage import File, Storage

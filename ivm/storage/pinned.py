@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.log import first_of, log_files
 from ivm.storage.record import Gap, whole_records

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 
 MAGIC = b"ivmR"
 VERSION = 1

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 
 
 class File(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from catalog.errors import Error
-from catalog.types import SqlType
+from ivm.catalog.errors import Error
+from ivm.catalog.types import SqlType
 from ivm.subscriptions.feed import MANY, Link
 from ivm.subscriptions.net import net
 from ivm.subscriptions.piece import Piece

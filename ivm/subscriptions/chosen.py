@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.schema import Schema
-from catalog.types import Kind, SqlType
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import Kind, SqlType
 from ivm.results.view_changes import types_of
 from ivm.subscriptions.piece import Computed, Piece, piece_of
 from ivm.trace.columns.arrow import numbers_from, to_arrow

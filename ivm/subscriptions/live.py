@@ -8,7 +8,7 @@ from importlib import import_module
 from threading import Thread, current_thread
 from typing import Any
 
-from catalog.errors import Error, InterfaceError
+from ivm.catalog.errors import Error, InterfaceError
 from ivm.subscriptions.subscription import Subscription
 
 

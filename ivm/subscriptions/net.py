@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.subscriptions.piece import Computed, Piece, joined, piece_of, together
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import Ints

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from catalog.schema import Schema
-from catalog.schema import View as Definition
+from ivm.catalog.schema import Schema
+from ivm.catalog.schema import View as Definition
 from ivm.results.view_changes import changes_to_arrow, seen_changes
 from ivm.trace.delta import Delta, concat_deltas, delta_of
 from ivm.trace.text.texts import Strings

@@ -12,8 +12,8 @@ from time import monotonic
 
 import pyarrow as pa
 
-from catalog.errors import Error, InterfaceError, LagError
-from catalog.types import SqlType
+from ivm.catalog.errors import Error, InterfaceError, LagError
+from ivm.catalog.types import SqlType
 from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
 from ivm.subscriptions.chosen import Chosen
 from ivm.subscriptions.feed import Feed, Reached, Wake

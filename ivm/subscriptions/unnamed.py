@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from catalog.catalog import Catalog
-from catalog.clock import OWN
-from catalog.names import key
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import OWN
+from ivm.catalog.names import key
+from ivm.catalog.schema import View
 
 _NAME = f"{OWN}subscribed_"
 

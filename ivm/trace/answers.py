@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from catalog.types import BIGINT, Kind, SqlType
+from ivm.catalog.types import BIGINT, Kind, SqlType
 from ivm.trace.columns.column import Array
 from ivm.trace.columns.python_values import array_of, values_of
 from ivm.trace.columns.segment import Segment, Segments, segment_of

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import BEGIN, END, sum_equal_rows
 from ivm.kernels.hashing.keys import INTEGER
 from ivm.trace.columns.column import KINDS, Column, Ints

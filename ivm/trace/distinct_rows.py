@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.trace.columns.column import Column, part_of
 from ivm.trace.index.keys import DistinctKeys, KeyLayout
 

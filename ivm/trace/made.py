@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.memory.places import ADDRESS, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.computed import Read

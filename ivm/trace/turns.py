@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from catalog.errors import InterfaceError
+from ivm.catalog.errors import InterfaceError
 
 if TYPE_CHECKING:
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.memory.append import GIVEN, NO_MASK, append_updates
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, SOURCE, STRIDE, UNREADABLE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from

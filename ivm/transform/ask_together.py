@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from catalog.types import JSON, VARCHAR
+from ivm.catalog.types import JSON, VARCHAR
+from ivm.sql.ir.asking import CASTS, asked_as, asked_text, is_asked
+from ivm.sql.ir.functions.nested import PLACE
+from ivm.sql.ir.rebuild import scalars_of, with_scalars
+from ivm.sql.ir.relation import Relation
+from ivm.sql.ir.scalar import Call, Literal, Scalar, walk
 from ivm.transform.rewrite import bottom_up
-from sql.ir.asking import CASTS, asked_as, asked_text, is_asked
-from sql.ir.functions.nested import PLACE
-from sql.ir.rebuild import scalars_of, with_scalars
-from sql.ir.relation import Relation
-from sql.ir.scalar import Call, Literal, Scalar, walk
 
 
 @bottom_up

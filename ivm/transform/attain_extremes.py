@@ -9,13 +9,13 @@ from itertools import product
 from ivm.analysis.lifted import is_lifted
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
+from ivm.sql.ir.classes import Classes, merged_classes
+from ivm.sql.ir.conditions import is_null, negation
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
+from ivm.sql.ir.scalar import Column
 from ivm.transform.restrict_reduce import is_selective
 from ivm.transform.rewrite import at_each, filtered, rejoined
-from sql.ir.classes import Classes, merged_classes
-from sql.ir.conditions import is_null, negation
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
-from sql.ir.scalar import Column
 
 _MOST = 64  # ways to find the inputs of one join among those of another; only equal ones make more than one
 

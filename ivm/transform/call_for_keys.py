@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.functions.called import calls
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Filter, Join, Relation
+from ivm.sql.ir.scalar import Call, Column, Scalar, rewrite, substitute
 from ivm.transform.calling import Calling
 from ivm.transform.rewrite import at_each, owner, rejoined
-from sql.ir.conditions import comparison
-from sql.ir.functions.called import calls
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Filter, Join, Relation
-from sql.ir.scalar import Call, Column, Scalar, rewrite, substitute
 
 
 @at_each(Filter)

@@ -7,12 +7,12 @@ AND, says so in its condition; see `ivm.transform.calling`.
 from __future__ import annotations
 
 from ivm.analysis.ranges import can_raise
+from ivm.sql.ir.functions.called import calls, is_called
+from ivm.sql.ir.rebuild import scalars_of, with_inputs, with_scalars
+from ivm.sql.ir.relation import Filter, Map, Reduce, Relation, Unnest, Window
+from ivm.sql.ir.scalar import Call, Scalar
 from ivm.transform.calling import Calling
 from ivm.transform.rewrite import bottom_up, filtered, names, projected
-from sql.ir.functions.called import calls, is_called
-from sql.ir.rebuild import scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Filter, Map, Reduce, Relation, Unnest, Window
-from sql.ir.scalar import Call, Scalar
 
 
 @bottom_up

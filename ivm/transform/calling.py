@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from sql.ir.conditions import coalesced, is_null, junction, negation
-from sql.ir.functions import function_of
-from sql.ir.functions.called import as_list, calls, is_called, name_of
-from sql.ir.relation import Relation, Unnest
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Scalar
+from ivm.sql.ir.conditions import coalesced, is_null, junction, negation
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.functions.called import as_list, calls, is_called, name_of
+from ivm.sql.ir.relation import Relation, Unnest
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Column, Scalar
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.analysis.fact import fact
+from ivm.sql.ir.rebuild import map_inputs
+from ivm.sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Unnest, Window
 from ivm.transform.rewrite import bottom_up
-from sql.ir.rebuild import map_inputs
-from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Unnest, Window
 
 
 @bottom_up

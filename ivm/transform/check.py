@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.schema import Schema
-from catalog.types import BOOLEAN, Kind
 from ivm.analysis.fact import fact
-from sql.ir.rebuild import offsets, recursive_gets
-from sql.ir.relation import (
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import BOOLEAN, Kind
+from ivm.sql.ir.rebuild import offsets, recursive_gets
+from ivm.sql.ir.relation import (
     Asof,
     Constant,
     Filter,
@@ -23,7 +23,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Column, Scalar, walk
+from ivm.sql.ir.scalar import Column, Scalar, walk
 
 
 def check_schema(before: Schema, after: Schema, rule: str) -> None:

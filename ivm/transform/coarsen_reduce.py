@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from ivm.analysis.non_negative import is_non_negative
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.coarser import coarser, decomposes
+from ivm.sql.ir.rebuild import nodes, rebuilt
+from ivm.sql.ir.relation import Join, Reduce, Relation
+from ivm.sql.ir.scalar import Scalar, substitute
 from ivm.transform.rewrite import names, peeled, projected
-from sql.ir.aggregate import Aggregate
-from sql.ir.coarser import coarser, decomposes
-from sql.ir.rebuild import nodes, rebuilt
-from sql.ir.relation import Join, Reduce, Relation
-from sql.ir.scalar import Scalar, substitute
 
 
 def coarsen_reduce(relation: Relation) -> Relation:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise
+from ivm.sql.ir.conditions import conjuncts, junction, members_of
+from ivm.sql.ir.rebuild import offsets, with_inputs
+from ivm.sql.ir.relation import Filter, Join, Relation
+from ivm.sql.ir.scalar import Scalar, columns_of, remap
 from ivm.transform.rewrite import at_each, filtered
 from ivm.transform.simplify_predicates import simplified
-from sql.ir.conditions import conjuncts, junction, members_of
-from sql.ir.rebuild import offsets, with_inputs
-from sql.ir.relation import Filter, Join, Relation
-from sql.ir.scalar import Scalar, columns_of, remap
 
 
 @at_each(Filter)

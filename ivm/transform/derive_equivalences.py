@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Filter, Join, Relation
+from ivm.sql.ir.scalar import Call, Column, Scalar, remap
 from ivm.transform.rewrite import at_each, equates, mapped, owner, rejoined
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Filter, Join, Relation
-from sql.ir.scalar import Call, Column, Scalar, remap
 
 
 @at_each(Filter)

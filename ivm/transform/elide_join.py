@@ -7,10 +7,10 @@ from itertools import permutations
 
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Get, Join, Relation
+from ivm.sql.ir.scalar import Column, columns_of, remap
 from ivm.transform.rewrite import Peeled, at_each, expressed, filtered, names, peeled, rejoined
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Get, Join, Relation
-from sql.ir.scalar import Column, columns_of, remap
 
 Instead = tuple[Relation, tuple[int, ...]]
 """What takes the place of two inputs, and its columns that those of the dropped one are."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import BIGINT
 from ivm.analysis.unique_keys import is_unique
+from ivm.catalog.types import BIGINT
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.conditions import is_null
+from ivm.sql.ir.relation import Reduce, Relation
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.transform.rewrite import at_each, expressed
-from sql.ir.aggregate import Aggregate
-from sql.ir.conditions import is_null
-from sql.ir.relation import Reduce, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _ONE, _NONE = Literal(1, BIGINT), Literal(0, BIGINT)
 

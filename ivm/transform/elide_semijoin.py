@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.analysis.unique_keys import unique_keys
+from ivm.sql.ir.conditions import is_null, negation
+from ivm.sql.ir.rebuild import offsets, row
+from ivm.sql.ir.relation import Get, Join, Reduce, Relation
+from ivm.sql.ir.scalar import Column, Scalar, remap, substitute
 from ivm.transform.rewrite import at_each, filtered, names, peeled, projected
-from sql.ir.conditions import is_null, negation
-from sql.ir.rebuild import offsets, row
-from sql.ir.relation import Get, Join, Reduce, Relation
-from sql.ir.scalar import Column, Scalar, remap, substitute
 
 
 @at_each(Join)

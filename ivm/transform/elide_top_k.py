@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ivm.analysis.unique_keys import is_unique
+from ivm.sql.ir.relation import Relation, TopK
 from ivm.transform.rewrite import at_each
-from sql.ir.relation import Relation, TopK
 
 
 @at_each(TopK)

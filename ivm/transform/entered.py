@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ivm.analysis.carried import column_below, columns_joined
 from ivm.analysis.lifted import is_lifted
-from sql.ir.rebuild import map_inputs, with_inputs
-from sql.ir.relation import Join, LetRec, RecursiveGet, Relation
+from ivm.sql.ir.rebuild import map_inputs, with_inputs
+from ivm.sql.ir.relation import Join, LetRec, RecursiveGet, Relation
 
 Enter = Callable[[Relation, int | None, bool], Relation]
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from catalog.types import BIGINT, INTEGER
 from ivm.analysis.unique_keys import is_unique
+from ivm.catalog.types import BIGINT, INTEGER
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import aggregate_of
+from ivm.sql.ir.relation import Map, Project, Reduce, Relation, Union
+from ivm.sql.ir.scalar import Column, Literal, Scalar
 from ivm.transform.rewrite import at_each
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import Map, Project, Reduce, Relation, Union
-from sql.ir.scalar import Column, Literal, Scalar
 
 _ONE = Literal(1, INTEGER)
 

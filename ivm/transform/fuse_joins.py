@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
+from ivm.sql.ir.rebuild import nodes, offsets, row
+from ivm.sql.ir.relation import Join, Relation
+from ivm.sql.ir.scalar import Column, Scalar, columns_of, remap, walk
 from ivm.transform.rewrite import at_each, peeled, rejoined
-from sql.ir.rebuild import nodes, offsets, row
-from sql.ir.relation import Join, Relation
-from sql.ir.scalar import Column, Scalar, columns_of, remap, walk
 
 # Flattening a stack of maps repeats the values that later maps read; beyond this size it is not worth it.
 _LARGEST = 500

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ivm.sql.ir.rebuild import row
+from ivm.sql.ir.relation import Map, Relation
+from ivm.sql.ir.scalar import Call, Scalar, columns_of, substitute
 from ivm.transform.rewrite import at_each
-from sql.ir.rebuild import row
-from sql.ir.relation import Map, Relation
-from sql.ir.scalar import Call, Scalar, columns_of, substitute
 
 
 @at_each(Map)

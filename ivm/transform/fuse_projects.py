@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ivm.sql.ir.rebuild import with_inputs, with_scalars
+from ivm.sql.ir.relation import Filter, Map, Project, Reduce, Relation
+from ivm.sql.ir.scalar import Scalar, remap
 from ivm.transform.rewrite import bottom_up, names, projected
-from sql.ir.rebuild import with_inputs, with_scalars
-from sql.ir.relation import Filter, Map, Project, Reduce, Relation
-from sql.ir.scalar import Scalar, remap
 
 
 @bottom_up

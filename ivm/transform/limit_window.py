@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ivm.analysis.lifted import is_lifted
 from ivm.analysis.unique_keys import is_unique
+from ivm.sql.ir.functions import MIRRORED
+from ivm.sql.ir.rebuild import with_inputs
+from ivm.sql.ir.relation import Filter, Relation, TopK, Window
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.window_function import WindowFunction
 from ivm.transform.rewrite import at_each, filtered
-from sql.ir.functions import MIRRORED
-from sql.ir.rebuild import with_inputs
-from sql.ir.relation import Filter, Relation, TopK, Window
-from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.window_function import WindowFunction
 
 _RANKS = ("rank", "dense_rank")
 

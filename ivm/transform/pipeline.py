@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import Relation
 from ivm.transform.ask_together import ask_together
 from ivm.transform.attain_extremes import attain_extremes
 from ivm.transform.call_for_keys import call_for_keys
@@ -35,8 +37,6 @@ from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
 from ivm.transform.split_joins import split_joins
 from ivm.transform.unwrap_casts import unwrap_casts
-from sql.ir.rebuild import nodes
-from sql.ir.relation import Relation
 
 NORMALIZE: tuple[Rule, ...] = (
     expand_distinct,

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.rebuild import row, with_inputs
+from ivm.sql.ir.relation import Join, Relation
+from ivm.sql.ir.scalar import Call, Column, columns_of
 from ivm.transform.rewrite import at_each, filtered
-from sql.ir.conditions import comparison
-from sql.ir.rebuild import row, with_inputs
-from sql.ir.relation import Join, Relation
-from sql.ir.scalar import Call, Column, columns_of
 
 
 @at_each(Join)

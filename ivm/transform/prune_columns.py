@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from ivm.analysis.determined import determined
 from ivm.analysis.unique_keys import is_unique
+from ivm.sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
+from ivm.sql.ir.relation import Asof, Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Unnest, Window
+from ivm.sql.ir.scalar import Column, columns_of, remap
+from ivm.sql.ir.window_function import WindowFunction
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
-from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Asof, Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Unnest, Window
-from sql.ir.scalar import Column, columns_of, remap
-from sql.ir.window_function import WindowFunction
 
 Places = dict[int, int]
 """Where the columns that are asked for stand in the narrower relation, by their old position."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ivm.sql.ir.relation import Asof, Constant, Filter, LetRec, Reduce, Relation, TopK, Union, inputs_of
+from ivm.sql.ir.scalar import Literal
 from ivm.transform.rewrite import bottom_up
-from sql.ir.relation import Asof, Constant, Filter, LetRec, Reduce, Relation, TopK, Union, inputs_of
-from sql.ir.scalar import Literal
 
 
 @bottom_up

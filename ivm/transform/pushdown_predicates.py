@@ -10,10 +10,9 @@ from functools import partial
 
 from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
-from sql.folded import folded
-from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
-from sql.ir.relation import (
+from ivm.sql.folded import folded
+from ivm.sql.ir.rebuild import map_inputs, offsets, row, with_inputs
+from ivm.sql.ir.relation import (
     Asof,
     Filter,
     Join,
@@ -28,7 +27,8 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
+from ivm.sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
+from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
 
 _REMEMBERED = f"_{__name__}"
 MOST_MADE = 2000

@@ -20,17 +20,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, VARCHAR, SqlType
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.unique_keys import is_unique
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, VARCHAR, SqlType
+from ivm.sql.folded import folded
+from ivm.sql.ir.clock import NOW, READ, is_of_clock, reads_clock
+from ivm.sql.ir.conditions import comparison, is_null, is_opposite
+from ivm.sql.ir.functions import MIRRORED, NEGATED
+from ivm.sql.ir.rebuild import row, scalars_of, with_scalars
+from ivm.sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, Union, Unnest, Window
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, columns_of, rewrite, walk
 from ivm.transform.rewrite import as_certain, bottom_up, filtered, names, projected
-from sql.folded import folded
-from sql.ir.clock import NOW, READ, is_of_clock, reads_clock
-from sql.ir.conditions import comparison, is_null, is_opposite
-from sql.ir.functions import MIRRORED, NEGATED
-from sql.ir.rebuild import row, scalars_of, with_scalars
-from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, Union, Unnest, Window
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, columns_of, rewrite, walk
 
 MOST = 5
 """So many comparisons with the clock decide within the expressions of one clause: 3^5 kinds of rows. If there are more,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.analysis.equivalences import Equivalences, equivalences
+from ivm.sql.ir.rebuild import row
+from ivm.sql.ir.relation import Reduce, Relation
+from ivm.sql.ir.scalar import Column, Literal, Scalar, remap
 from ivm.transform.rewrite import at_each, expressed
-from sql.ir.rebuild import row
-from sql.ir.relation import Reduce, Relation
-from sql.ir.scalar import Column, Literal, Scalar, remap
 
 
 @at_each(Reduce)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ivm.analysis.lifted import is_lifted
 from ivm.analysis.non_negative import is_non_negative
-from ivm.transform.rewrite import bottom_up, filtered, names, rejoined, renamed
-from sql.ir.rebuild import row
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import row
+from ivm.sql.ir.relation import (
     MOST_TERMS,
     Constant,
     Filter,
@@ -20,7 +19,8 @@ from sql.ir.relation import (
     TopK,
     Union,
 )
-from sql.ir.scalar import TRUE
+from ivm.sql.ir.scalar import TRUE
+from ivm.transform.rewrite import bottom_up, filtered, names, rejoined, renamed
 
 
 @bottom_up

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from ivm.analysis.carried import carried
 from ivm.analysis.ranges import can_raise
+from ivm.sql.ir.rebuild import nodes, rebuilt
+from ivm.sql.ir.relation import Filter, LetRec, Relation, inputs_of
+from ivm.sql.ir.scalar import Scalar, columns_of, remap
 from ivm.transform.entered import entered
 from ivm.transform.rewrite import filtered
-from sql.ir.rebuild import nodes, rebuilt
-from sql.ir.relation import Filter, LetRec, Relation, inputs_of
-from sql.ir.scalar import Scalar, columns_of, remap
 
 
 def restrict_loop(relation: Relation) -> Relation:

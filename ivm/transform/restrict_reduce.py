@@ -9,11 +9,11 @@ from math import prod
 from ivm.analysis.fact import fact
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.rebuild import map_inputs, offsets, row
+from ivm.sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
+from ivm.sql.ir.scalar import Column, Scalar
 from ivm.transform.rewrite import filtered, names, peeled, projected
-from sql.ir.conditions import comparison
-from sql.ir.rebuild import map_inputs, offsets, row
-from sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
-from sql.ir.scalar import Column, Scalar
 
 # A filter that leaves more than this share of the keys is not worth a lookup for each row that is grouped.
 _MOST = 0.2

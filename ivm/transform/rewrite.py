@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TypeVar
 
-from catalog.schema import Schema
 from ivm.analysis.fact import fact
 from ivm.analysis.ranges import can_raise
-from sql.ir.classes import merged_classes
-from sql.ir.conditions import coalesced, comparison, is_null, negation
-from sql.ir.rebuild import map_inputs, row
-from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, some_value, substitute
+from ivm.catalog.schema import Schema
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.conditions import coalesced, comparison, is_null, negation
+from ivm.sql.ir.rebuild import map_inputs, row
+from ivm.sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, some_value, substitute
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ivm.analysis.ranges import can_raise
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.rebuild import with_inputs, with_scalars
+from ivm.sql.ir.relation import Reduce, Relation
+from ivm.sql.ir.scalar import Call, Column, Scalar, walk
 from ivm.transform.rewrite import at_each, mapped
-from sql.ir.functions import function_of
-from sql.ir.rebuild import with_inputs, with_scalars
-from sql.ir.relation import Reduce, Relation
-from sql.ir.scalar import Call, Column, Scalar, walk
 
 
 @at_each(Reduce)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import BOOLEAN
 from ivm.analysis.ranges import can_raise
+from ivm.catalog.types import BOOLEAN
+from ivm.sql.ir.conditions import conjuncts, is_null, junction, members_of, negation
+from ivm.sql.ir.functions import MIRRORED, NEGATED
+from ivm.sql.ir.relation import Filter, Relation
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
 from ivm.transform.rewrite import at_each
-from sql.ir.conditions import conjuncts, is_null, junction, members_of, negation
-from sql.ir.functions import MIRRORED, NEGATED
-from sql.ir.relation import Filter, Relation
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
 
 
 @at_each(Filter)

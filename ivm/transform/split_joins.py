@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import Join, Relation
 from ivm.transform.fuse_joins import MOST_INPUTS
 from ivm.transform.rewrite import at_each, names, projected
-from sql.ir.classes import merged_classes
-from sql.ir.rebuild import offsets
-from sql.ir.relation import Join, Relation
 
 _MOST_AT_ONCE = 2 * MOST_INPUTS
 """A join of n inputs has n paths of n - 1 lookups, which have to be found, made and kept."""

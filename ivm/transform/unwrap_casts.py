@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import Kind, SqlType
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.limits import limits
+from ivm.sql.ir.rebuild import with_scalars
+from ivm.sql.ir.relation import Relation
+from ivm.sql.ir.scalar import Call, Literal, Scalar, rewrite
 from ivm.transform.rewrite import bottom_up
-from sql.ir.limits import limits
-from sql.ir.rebuild import with_scalars
-from sql.ir.relation import Relation
-from sql.ir.scalar import Call, Literal, Scalar, rewrite
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "in")
 

@@ -1,5 +1,5 @@
 """From a query's text to typed IR: names, types, aggregates and order. `bind` is the entry."""
 
-from sql.bind.query import BoundQuery, bind, registered, with_names
+from ivm.sql.bind.query import BoundQuery, bind, registered, with_names
 
 __all__ = ["BoundQuery", "bind", "registered", "with_names"]

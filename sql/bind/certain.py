@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from catalog.types import MAX_DIGITS, TIMESTAMPTZ, Kind, SqlType
-from catalog.zones import UTC
-from sql.folded import folded
-from sql.ir.clock import NOW, reads_clock
-from sql.ir.scalar import Call, Column, Literal, Scalar, rewrite, walk
+from ivm.catalog.types import MAX_DIGITS, TIMESTAMPTZ, Kind, SqlType
+from ivm.catalog.zones import UTC
+from ivm.sql.folded import folded
+from ivm.sql.ir.clock import NOW, reads_clock
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, rewrite, walk
 
 CLAUSE = "this statement"
 """What binders of such expressions call the clause that they stand in."""

@@ -6,17 +6,17 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from catalog.schema import Table
-from sql.arguments import refuse_unread
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.names.scope import Scope, ScopeColumn
-from sql.ir.conditions import conjuncts
-from sql.ir.scalar import Column, Scalar
-from sql.ir.zoned import in_zone
-from sql.sql_text import SqlText
-from sql.syntax import query
-from sql.tree import nodes_of
+from ivm.catalog.schema import Table
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.names.scope import Scope, ScopeColumn
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.scalar import Column, Scalar
+from ivm.sql.ir.zoned import in_zone
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
+from ivm.sql.tree import nodes_of
 
 _CLAUSE, _GENERATED = "CHECK", "a generated column"
 _NO_FUNCTIONS = {

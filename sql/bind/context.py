@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from catalog.catalog import Catalog
-from catalog.schema import View
-from sql.bind.names.scope import OuterRow
-from sql.bind.windows.specs import Spec
-from sql.ir.relation import Relation
-from sql.sql_text import Placed, SqlText
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.schema import View
+from ivm.sql.bind.names.scope import OuterRow
+from ivm.sql.bind.windows.specs import Spec
+from ivm.sql.ir.relation import Relation
+from ivm.sql.sql_text import Placed, SqlText
 
 Ctes = Mapping[str, Relation]
 """The common table expressions in reach, by name."""

@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.errors import Error
-from catalog.names import key, quoted, twice
-from catalog.schema import Field, Schema, Table
-from catalog.types import Kind
-from sql.arguments import refuse_unread
-from sql.bind.certain import CLAUSE, are_certain, at_time
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.names.scope import Scope, ScopeColumn, join, scope_of
-from sql.bind.rows import assigned_row, named_items
-from sql.changes import EXCLUDED, conflict_columns
-from sql.ir.conditions import conjuncts
-from sql.ir.scalar import Column, Scalar
-from sql.parse_changes import conflict_of
-from sql.recent import Recent
-from sql.sql_text import SqlText
-from sql.statements import Conflict
-from sql.syntax import query, statements
-from sql.tree import nodes_of
+from ivm.catalog.errors import Error
+from ivm.catalog.names import key, quoted, twice
+from ivm.catalog.schema import Field, Schema, Table
+from ivm.catalog.types import Kind
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.certain import CLAUSE, are_certain, at_time
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.names.scope import Scope, ScopeColumn, join, scope_of
+from ivm.sql.bind.rows import assigned_row, named_items
+from ivm.sql.changes import EXCLUDED, conflict_columns
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.scalar import Column, Scalar
+from ivm.sql.parse_changes import conflict_of
+from ivm.sql.recent import Recent
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import Conflict
+from ivm.sql.syntax import query, statements
+from ivm.sql.tree import nodes_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
-from catalog.types import INTEGER, JSON, UBIGINT, VARCHAR, list_of, struct_of
-from sql.bind.expressions.binder import Binder
-from sql.bind.functions.computed import computed_of
-from sql.bind.functions.signatures import text
-from sql.ir.functions.nested import places_of
-from sql.ir.rebuild import column
-from sql.ir.relation import Map, Project, Relation
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.types import INTEGER, JSON, UBIGINT, VARCHAR, list_of, struct_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.functions.computed import computed_of
+from ivm.sql.bind.functions.signatures import text
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.rebuild import column
+from ivm.sql.ir.relation import Map, Project, Relation
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 _NAMES = ("json_each", "json_tree")
 _ROW = struct_of(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from sql.ir.linear import names_read
-from sql.ir.rebuild import is_loop, nodes, rebuilt
-from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation
+from ivm.sql.ir.linear import names_read
+from ivm.sql.ir.rebuild import is_loop, nodes, rebuilt
+from ivm.sql.ir.relation import Binding, LetRec, RecursiveGet, Relation
 
 
 def reads_around(relation: Relation) -> bool:

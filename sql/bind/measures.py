@@ -1,22 +1,22 @@
 """Rows grouped, counted and put in order by values that may be equal though they differ: by their measures.
 
 In the IR values are equal if they are the same, and stand in the order that such have. So what SQL groups, orders and
-counts by INTERVALs, and by texts with a collation, is written here with their measures (`sql.ir.measures`); comparisons
-are so from the start. Of a group's values, which are of one measure, the least of all stands for it: a view is a
-function of its rows.
+counts by INTERVALs, and by texts with a collation, is written here with their measures (`ivm.sql.ir.measures`);
+comparisons are so from the start. Of a group's values, which are of one measure, the least of all stands for it: a view
+is a function of its rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import INTERVAL, holds
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.measures import has_measure, measure_of, measured
-from sql.ir.rebuild import column, is_loop, is_settled, nodes, rebuilt, scalars_of
-from sql.ir.relation import Map, Project, Reduce, Relation, TopK, Window
-from sql.ir.scalar import remap
+from ivm.catalog.types import INTERVAL, holds
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.measures import has_measure, measure_of, measured
+from ivm.sql.ir.rebuild import column, is_loop, is_settled, nodes, rebuilt, scalars_of
+from ivm.sql.ir.relation import Map, Project, Reduce, Relation, TopK, Window
+from ivm.sql.ir.scalar import remap
 
 _EXTREMES = {"min": "arg_min", "max": "arg_max"}
 _OF_LENGTH = frozenset(("entropy",))

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.names import key, twice
-from catalog.schema import Field, Schema
-from catalog.types import SqlType
-from sql.bind.clauses.columns import is_nothing
-from sql.bind.context import BindContext, Ctes
-from sql.bind.loops_within import reads_around
-from sql.bind.measures import by_measure
-from sql.bind.recursion import aligned, either
-from sql.decorrelate.decorrelate import decorrelate
-from sql.ir.linear import names_read
-from sql.ir.rebuild import is_loop, rebuilt
-from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation
-from sql.reader import MUTUALLY
-from sql.types.declared import declared_type
-from sql.types.unify import common_type
+from ivm.catalog.names import key, twice
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import SqlType
+from ivm.sql.bind.clauses.columns import is_nothing
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.loops_within import reads_around
+from ivm.sql.bind.measures import by_measure
+from ivm.sql.bind.recursion import aligned, either
+from ivm.sql.decorrelate.decorrelate import decorrelate
+from ivm.sql.ir.linear import names_read
+from ivm.sql.ir.rebuild import is_loop, rebuilt
+from ivm.sql.ir.relation import Binding, LetRec, RecursiveGet, Relation
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.types.declared import declared_type
+from ivm.sql.types.unify import common_type
 
 MOST_NAMES = 1000
 """So many names may read each other in one loop: each costs tens of milliseconds to plan."""

@@ -12,40 +12,40 @@ from weakref import ref
 
 from sqlglot import exp
 
-from catalog.catalog import Catalog
-from catalog.clock import CLOCK
-from catalog.errors import BindError, UnsupportedError
-from catalog.names import key, quoted, twice
-from catalog.schema import Schema, View
-from catalog.zones import UTC
-from sql.aggregate_nodes import FUNCTIONS
-from sql.arguments import refuse_unread
-from sql.bind.aggregates.calls import IS_COLLATED, is_windowed
-from sql.bind.aggregates.written import end_order, spelt_out
-from sql.bind.clauses.from_clause import pivot_query, renamed
-from sql.bind.clauses.order import order_of_sides
-from sql.bind.clauses.select import bind_select, first_columns
-from sql.bind.clauses.set_operations import bind_set_operation
-from sql.bind.clauses.values import bind_values
-from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
-from sql.bind.functions.clock import clock_type, read_in_duckdb
-from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
-from sql.bind.measures import by_measure
-from sql.bind.windows.own_order import move_order
-from sql.bind.windows.partitions import OF_PARTITION
-from sql.decorrelate.decorrelate import decorrelate
-from sql.duckdb_text import duckdb_text, no_answer, translated
-from sql.ir.clock import reads_clock
-from sql.ir.functions.called import is_called, name_of
-from sql.ir.rebuild import is_settled, nodes, scalars_of, settle
-from sql.ir.relation import Relation
-from sql.ir.scalar import walk
-from sql.ir.zoned import relation_in_zone
-from sql.reader import MUTUALLY
-from sql.refused import too_deep
-from sql.sql_text import SqlText, text_of
-from sql.syntax import Syntax, query
-from sql.tree import ENDINGS, clauses_around, nodes_of
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import CLOCK
+from ivm.catalog.errors import BindError, UnsupportedError
+from ivm.catalog.names import key, quoted, twice
+from ivm.catalog.schema import Schema, View
+from ivm.catalog.zones import UTC
+from ivm.sql.aggregate_nodes import FUNCTIONS
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.aggregates.calls import IS_COLLATED, is_windowed
+from ivm.sql.bind.aggregates.written import end_order, spelt_out
+from ivm.sql.bind.clauses.from_clause import pivot_query, renamed
+from ivm.sql.bind.clauses.order import order_of_sides
+from ivm.sql.bind.clauses.select import bind_select, first_columns
+from ivm.sql.bind.clauses.set_operations import bind_set_operation
+from ivm.sql.bind.clauses.values import bind_values
+from ivm.sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
+from ivm.sql.bind.functions.clock import clock_type, read_in_duckdb
+from ivm.sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
+from ivm.sql.bind.measures import by_measure
+from ivm.sql.bind.windows.own_order import move_order
+from ivm.sql.bind.windows.partitions import OF_PARTITION
+from ivm.sql.decorrelate.decorrelate import decorrelate
+from ivm.sql.duckdb_text import duckdb_text, no_answer, translated
+from ivm.sql.ir.clock import reads_clock
+from ivm.sql.ir.functions.called import is_called, name_of
+from ivm.sql.ir.rebuild import is_settled, nodes, scalars_of, settle
+from ivm.sql.ir.relation import Relation
+from ivm.sql.ir.scalar import walk
+from ivm.sql.ir.zoned import relation_in_zone
+from ivm.sql.reader import MUTUALLY
+from ivm.sql.refused import too_deep
+from ivm.sql.sql_text import SqlText, text_of
+from ivm.sql.syntax import Syntax, query
+from ivm.sql.tree import ENDINGS, clauses_around, nodes_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,22 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.names import key
-from catalog.schema import Field, Schema
-from catalog.types import INTERVAL, VARCHAR, Kind, SqlType
-from sql.bind.clauses.columns import cast_columns, is_nothing
-from sql.bind.clauses.from_clause import renamed
-from sql.bind.clauses.order import distinct, undone
-from sql.bind.context import BindContext, Ctes
-from sql.bind.loops_within import brought_out
-from sql.bind.measures import by_measure
-from sql.bind.working_table import working_table
-from sql.decorrelate.decorrelate import decorrelate
-from sql.ir.linear import Degree, degree, names_read
-from sql.ir.rebuild import FreeOuters
-from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
-from sql.tree import ENDINGS, nodes_of
-from sql.types.casts import castable
+from ivm.catalog.names import key
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import INTERVAL, VARCHAR, Kind, SqlType
+from ivm.sql.bind.clauses.columns import cast_columns, is_nothing
+from ivm.sql.bind.clauses.from_clause import renamed
+from ivm.sql.bind.clauses.order import distinct, undone
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.loops_within import brought_out
+from ivm.sql.bind.measures import by_measure
+from ivm.sql.bind.working_table import working_table
+from ivm.sql.decorrelate.decorrelate import decorrelate
+from ivm.sql.ir.linear import Degree, degree, names_read
+from ivm.sql.ir.rebuild import FreeOuters
+from ivm.sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
+from ivm.sql.tree import ENDINGS, nodes_of
+from ivm.sql.types.casts import castable
 
 
 def recursive_union(context: BindContext, cte: exp.CTE) -> exp.Union | None:
@@ -51,7 +51,7 @@ def bind_recursive(
 
     Columns are those of the base, called by `names` as far as there are some; the branch is cast to their types, as
     DuckDB does. They may be NULL where the base or the branch may. None if the branch does not read the name. Loops
-    within it that read its name are brought out; see `sql.bind.loops_within`.
+    within it that read its name are brought out; see `ivm.sql.bind.loops_within`.
     """
     base = context.query(context, union.this, ctes).relation
     for i, field in enumerate(base.schema):

@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from catalog.catalog import Catalog
-from catalog.errors import Error
-from catalog.names import key, twice
-from catalog.schema import Schema, Table, View
-from sql.bind.certain import CLAUSE, are_certain, at_time
-from sql.bind.clauses.order import bind_limit, bind_order
-from sql.bind.context import BindContext
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.names.scope import scope_of
-from sql.bind.query import bind_query, registered
-from sql.ir.conditions import conjuncts
-from sql.ir.scalar import Call, Column, Literal, Scalar, substitute
-from sql.parse_changes import is_default
-from sql.plain_rows import PlainRows
-from sql.sql_text import SqlText
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import Error
+from ivm.catalog.names import key, twice
+from ivm.catalog.schema import Schema, Table, View
+from ivm.sql.bind.certain import CLAUSE, are_certain, at_time
+from ivm.sql.bind.clauses.order import bind_limit, bind_order
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.names.scope import scope_of
+from ivm.sql.bind.query import bind_query, registered
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, substitute
+from ivm.sql.parse_changes import is_default
+from ivm.sql.plain_rows import PlainRows
+from ivm.sql.sql_text import SqlText
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ from itertools import islice
 
 from sqlglot import exp
 
-from catalog.schema import Field
-from catalog.types import BIGINT, DATE, INTERVAL, NULL, TIMESTAMP, TIMESTAMPS, VARCHAR, list_of
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.conditions import comparison
-from sql.ir.functions.series import MOST_ELEMENTS
-from sql.ir.relation import Constant
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.calendar import Interval, add_interval
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, DATE, INTERVAL, NULL, TIMESTAMP, TIMESTAMPS, VARCHAR, list_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.functions.series import MOST_ELEMENTS
+from ivm.sql.ir.relation import Constant
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.types.calendar import Interval, add_interval
 
 MOST_WRITTEN = 100_000
 """Up to so many rows of constants are kept as if they were VALUES; more are counted out."""

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, INTEGER, NULL, Kind, SqlType, list_of
-from sql.bind.context import BindContext
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import unified
-from sql.bind.expressions.nested import placeholders
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.signatures import apply
-from sql.bind.names.columns import column_name
-from sql.bind.names.scope import UNNESTED
-from sql.bind.series import bind_series_list
-from sql.ir.relation import Relation, Unnest
-from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite
+from ivm.catalog.types import BIGINT, INTEGER, NULL, Kind, SqlType, list_of
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.comparisons import unified
+from ivm.sql.bind.expressions.nested import placeholders
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.signatures import apply
+from ivm.sql.bind.names.columns import column_name
+from ivm.sql.bind.names.scope import UNNESTED
+from ivm.sql.bind.series import bind_series_list
+from ivm.sql.ir.relation import Relation, Unnest
+from ivm.sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite
 
 _CLAUSES = ("SELECT", "GROUP BY", "ORDER BY")
 

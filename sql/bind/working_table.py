@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.schema import Field, Schema
-from catalog.types import BOOLEAN
-from sql.bind.clauses.order import distinct
-from sql.ir.linear import needs
-from sql.ir.relation import (
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import BOOLEAN
+from ivm.sql.bind.clauses.order import distinct
+from ivm.sql.ir.linear import needs
+from ivm.sql.ir.relation import (
     Binding,
     Constant,
     Join,
@@ -19,7 +19,7 @@ from sql.ir.relation import (
     Threshold,
     Union,
 )
-from sql.ir.scalar import TRUE
+from ivm.sql.ir.scalar import TRUE
 
 _FLAG: Schema = (Field("is", BOOLEAN, False),)
 _SET = Constant(((True,),), _FLAG)

@@ -8,7 +8,7 @@ from functools import cache
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from sql.reader import parser_of
+from ivm.sql.reader import parser_of
 
 
 def written_out(text: str, parameters: Sequence[str], args: Sequence[exp.Expr]) -> exp.Expr:

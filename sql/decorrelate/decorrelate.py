@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from catalog.schema import Schema
-from catalog.types import BIGINT, BOOLEAN, VARCHAR
-from sql.decorrelate.expand_asof import expanded
-from sql.decorrelate.expand_joins import (
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import BIGINT, BOOLEAN, VARCHAR
+from ivm.sql.decorrelate.expand_asof import expanded
+from ivm.sql.decorrelate.expand_joins import (
     Split,
     equalities,
     filtered,
@@ -18,17 +18,17 @@ from sql.decorrelate.expand_joins import (
     partnered,
     split,
 )
-from sql.decorrelate.pulled import pulled
-from sql.decorrelate.push import Push
-from sql.decorrelate.pushed import Domain, combine, independent, moved, project
-from sql.decorrelate.simplify_outer import simplify_outer
-from sql.decorrelate.unique import has_one_row
-from sql.ir.aggregate import Aggregate
-from sql.ir.conditions import conjuncts
-from sql.ir.linear import names_read
-from sql.ir.rebuild import FreeOuters, Known, column, is_settled, map_scalars, rebuilt, row
-from sql.ir.relation import Apply, Asof, Join, Map, Negate, Project, Reduce, Relation, Union
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, substitute
+from ivm.sql.decorrelate.pulled import pulled
+from ivm.sql.decorrelate.push import Push
+from ivm.sql.decorrelate.pushed import Domain, combine, independent, moved, project
+from ivm.sql.decorrelate.simplify_outer import simplify_outer
+from ivm.sql.decorrelate.unique import has_one_row
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.linear import names_read
+from ivm.sql.ir.rebuild import FreeOuters, Known, column, is_settled, map_scalars, rebuilt, row
+from ivm.sql.ir.relation import Apply, Asof, Join, Map, Negate, Project, Reduce, Relation, Union
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, substitute
 
 
 def decorrelate(relation: Relation) -> Relation:

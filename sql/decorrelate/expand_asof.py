@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from catalog.types import INTEGER
-from sql.ir.conditions import comparison, is_null, negation
-from sql.ir.rebuild import column, row
-from sql.ir.relation import Apply, Asof, Filter, Map, Order, Project, Relation, TopK, Union, Window
-from sql.ir.scalar import Column, Literal, Scalar, some_value
-from sql.ir.window_function import Frame, WindowFunction
+from ivm.catalog.types import INTEGER
+from ivm.sql.ir.conditions import comparison, is_null, negation
+from ivm.sql.ir.rebuild import column, row
+from ivm.sql.ir.relation import Apply, Asof, Filter, Map, Order, Project, Relation, TopK, Union, Window
+from ivm.sql.ir.scalar import Column, Literal, Scalar, some_value
+from ivm.sql.ir.window_function import Frame, WindowFunction
 
 _OF_LEFT, _OF_RIGHT = Literal(1, INTEGER), Literal(0, INTEGER)
 

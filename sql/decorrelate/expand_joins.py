@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from catalog.schema import Schema
-from catalog.types import BOOLEAN
-from sql.ir.aggregate import Aggregate
-from sql.ir.classes import merged_classes
-from sql.ir.conditions import coalesced, comparison, conjuncts, is_null
-from sql.ir.functions import Nulls, Raises, function_of
-from sql.ir.rebuild import column, row
-from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
-from sql.ir.scalar import TRUE, Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import BOOLEAN
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.conditions import coalesced, comparison, conjuncts, is_null
+from ivm.sql.ir.functions import Nulls, Raises, function_of
+from ivm.sql.ir.rebuild import column, row
+from ivm.sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
+from ivm.sql.ir.scalar import TRUE, Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sql.decorrelate.expand_joins import filtered
-from sql.decorrelate.unique import has_one_row
-from sql.ir.rebuild import column
-from sql.ir.relation import Apply, Constant, Filter, Map, Project, Relation, Unnest
-from sql.ir.scalar import TRUE, Outer, Scalar, remap, rewrite
+from ivm.sql.decorrelate.expand_joins import filtered
+from ivm.sql.decorrelate.unique import has_one_row
+from ivm.sql.ir.rebuild import column
+from ivm.sql.ir.relation import Apply, Constant, Filter, Map, Project, Relation, Unnest
+from ivm.sql.ir.scalar import TRUE, Outer, Scalar, remap, rewrite
 
 Removed = Callable[[Apply], Relation]
 

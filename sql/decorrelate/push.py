@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from catalog.schema import Field, Schema
-from sql.decorrelate.expand_asof import expanded
-from sql.decorrelate.expand_joins import distinct, equated, filtered, with_columns
-from sql.decorrelate.pushed import (
+from ivm.catalog.schema import Field, Schema
+from ivm.sql.decorrelate.expand_asof import expanded
+from ivm.sql.decorrelate.expand_joins import distinct, equated, filtered, with_columns
+from ivm.sql.decorrelate.pushed import (
     Domain,
     Key,
     Pushed,
@@ -34,10 +34,10 @@ from sql.decorrelate.pushed import (
     swapped,
     unsigned,
 )
-from sql.ir.conditions import conjuncts
-from sql.ir.linear import names_read
-from sql.ir.rebuild import FreeOuters, column, relation_scalars, row
-from sql.ir.relation import (
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.linear import names_read
+from ivm.sql.ir.rebuild import FreeOuters, column, relation_scalars, row
+from ivm.sql.ir.relation import (
     Apply,
     Asof,
     Binding,
@@ -56,7 +56,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute, walk
+from ivm.sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute, walk
 
 MOST_WAITING = 500
 """Expressions of more parts than this are not put into one another, since that could double them again and again."""

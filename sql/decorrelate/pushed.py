@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from catalog.types import BOOLEAN
-from sql.decorrelate.expand_joins import distinct, equalities, filtered, null_safe_key, rejects_null, with_columns
-from sql.decorrelate.unique import has_at_most_one_row, has_one_row
-from sql.ir.classes import merged_classes
-from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.functions import Nulls, function_of
-from sql.ir.rebuild import column, outers, row
-from sql.ir.relation import Apply, Filter, Join, Map, Negate, Project, Reduce, Relation
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Outer, Scalar, columns_of, remap, rewrite, substitute
+from ivm.catalog.types import BOOLEAN
+from ivm.sql.decorrelate.expand_joins import distinct, equalities, filtered, null_safe_key, rejects_null, with_columns
+from ivm.sql.decorrelate.unique import has_at_most_one_row, has_one_row
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from ivm.sql.ir.functions import Nulls, function_of
+from ivm.sql.ir.rebuild import column, outers, row
+from ivm.sql.ir.relation import Apply, Filter, Join, Map, Negate, Project, Reduce, Relation
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Outer, Scalar, columns_of, remap, rewrite, substitute
 
 
 @dataclass(frozen=True)

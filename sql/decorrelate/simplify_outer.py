@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from sql.decorrelate.expand_joins import filtered, is_harmless, null_with, padded, rejects_null
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import aggregate_of
-from sql.ir.conditions import conjuncts
-from sql.ir.rebuild import is_settled, offsets, row, with_inputs
-from sql.ir.relation import (
+from ivm.sql.decorrelate.expand_joins import filtered, is_harmless, null_with, padded, rejects_null
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import aggregate_of
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.rebuild import is_settled, offsets, row, with_inputs
+from ivm.sql.ir.relation import (
     Apply,
     Constant,
     Filter,
@@ -27,7 +27,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Call, Scalar, columns_of, remap
+from ivm.sql.ir.scalar import Call, Scalar, columns_of, remap
 
 Columns = frozenset[int]
 NONE: Columns = frozenset()

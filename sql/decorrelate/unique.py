@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from sql.ir.rebuild import offsets
-from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Window
-from sql.ir.scalar import Call, Column, Scalar, columns_of
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Window
+from ivm.sql.ir.scalar import Call, Column, Scalar, columns_of
 
 
 def has_one_row(relation: Relation) -> bool:

@@ -1,13 +1,13 @@
-"""One aggregate of a `Reduce`; `sql.ir.aggregates` declares those that there are."""
+"""One aggregate of a `Reduce`; `ivm.sql.ir.aggregates` declares those that there are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from catalog.types import SqlType
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.scalar import Literal, Scalar
+from ivm.catalog.types import SqlType
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.scalar import Literal, Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ What wants to know something of an aggregate by its name asks `aggregate_of`, wh
 How to add an aggregate:
 
 1. A line of the table below declares it.
-2. A line of `sql.bind.aggregates.types` says how its arguments are bound. If it follows from other
+2. A line of `ivm.sql.bind.aggregates.types` says how its arguments are bound. If it follows from other
    aggregates, it is `Reduction.REWRITTEN`: bind it as one of these, or say here how it is written with them.
 3. An accumulable one says in `ivm.operators.accumulable` which sums it is of, and `ivm.kernels.groups.finalize` makes
    its value of them; importing `ivm.render.reduce` raises if one is missing there. An ordered one says in
@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from catalog.errors import UnsupportedError
-from sql.ir.scalar import Scalar
+from ivm.catalog.errors import UnsupportedError
+from ivm.sql.ir.scalar import Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from catalog.names import quoted
-from catalog.types import JSON, VARCHAR, Kind, SqlType
-from sql.ir.functions import function_of
-from sql.ir.functions.nested import PLACE
-from sql.ir.scalar import Call
+from ivm.catalog.names import quoted
+from ivm.catalog.types import JSON, VARCHAR, Kind, SqlType
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.functions.nested import PLACE
+from ivm.sql.ir.scalar import Call
 
 CASTS = frozenset(("cast", "try_cast"))
 _PLACE = re.compile(PLACE.format(r"(\d+)"))

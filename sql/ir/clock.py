@@ -6,9 +6,9 @@ column of it, of a table of one row that commits and ticks change.
 
 from __future__ import annotations
 
-from catalog.clock import CLOCK, NOW_COLUMN
-from sql.ir.relation import Get, Project
-from sql.ir.scalar import Call, Scalar, columns_of, walk
+from ivm.catalog.clock import CLOCK, NOW_COLUMN
+from ivm.sql.ir.relation import Get, Project
+from ivm.sql.ir.scalar import Call, Scalar, columns_of, walk
 
 NOW = Call("now", (), CLOCK.fields[NOW_COLUMN].type, nullable=False)
 """The time of the commit, a TIMESTAMPTZ."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.types import BIGINT, HUGEINT
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import aggregate_of
-from sql.ir.conditions import coalesced
-from sql.ir.rebuild import row
-from sql.ir.relation import Map, Project, Reduce, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.catalog.types import BIGINT, HUGEINT
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import aggregate_of
+from ivm.sql.ir.conditions import coalesced
+from ivm.sql.ir.rebuild import row
+from ivm.sql.ir.relation import Map, Project, Reduce, Relation
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 
 
 def decomposes(aggregates: Sequence[Aggregate]) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from catalog.types import BOOLEAN
-from sql.ir.functions import DIRECTIONS
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
+from ivm.catalog.types import BOOLEAN
+from ivm.sql.ir.functions import DIRECTIONS
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 
 
 def negation(scalar: Scalar) -> Scalar:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from catalog.calendar import DAY
-from catalog.intervals import MONTH_DAYS, length, packed, parts
-from catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL, SqlType
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.calendar import DAY
+from ivm.catalog.intervals import MONTH_DAYS, length, packed, parts
+from ivm.catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL, SqlType
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 Parts = tuple[Scalar, Scalar, Scalar]
 """Months, days and microseconds, of which the first two are INTEGER and the last is BIGINT."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.calendar import DAY
-from catalog.types import TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_S, Kind, SqlType, integer_range
+from ivm.catalog.calendar import DAY
+from ivm.catalog.types import TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_S, Kind, SqlType, integer_range
 
 Range = tuple[int, int]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from enum import IntEnum
 
-from sql.ir.rebuild import recursive_gets
-from sql.ir.relation import (
+from ivm.sql.ir.rebuild import recursive_gets
+from ivm.sql.ir.relation import (
     Apply,
     Asof,
     Filter,

@@ -6,10 +6,10 @@ map one of the measures within. All else is compared as it is.
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, HUGEINT, INTERVAL, VARCHAR, Kind, SqlType, list_of, struct_of
-from sql.ir.functions.nested import PLACE
-from sql.ir.intervals import length_of
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.types import BIGINT, HUGEINT, INTERVAL, VARCHAR, Kind, SqlType, list_of, struct_of
+from ivm.sql.ir.functions.nested import PLACE
+from ivm.sql.ir.intervals import length_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 COLLATIONS = {"nfc": "nfc_normalize", "noaccent": "strip_accents", "nocase": "lower"}
 """What a text becomes by each collation, in the order in which several are applied."""

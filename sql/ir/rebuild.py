@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import is_
 from typing import Any, TypeVar
 
-from sql.ir.relation import (
+from ivm.sql.ir.relation import (
     Apply,
     Asof,
     Constant,
@@ -25,7 +25,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Column, Outer, Scalar, walk
+from ivm.sql.ir.scalar import Column, Outer, Scalar, walk
 
 Node = TypeVar("Node", bound=Relation)
 

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from catalog.schema import Field, Schema
-from catalog.types import BOOLEAN
-from sql.ir.aggregate import Aggregate
-from sql.ir.compared_once import Remembering, compared_once
-from sql.ir.reference import Reference
-from sql.ir.scalar import Scalar, Value
-from sql.ir.unnest import elements
-from sql.ir.window_function import WindowFunction
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import BOOLEAN
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.compared_once import Remembering, compared_once
+from ivm.sql.ir.reference import Reference
+from ivm.sql.ir.scalar import Scalar, Value
+from ivm.sql.ir.unnest import elements
+from ivm.sql.ir.window_function import WindowFunction
 
 
 def fields(names: Iterable[str], parts: Iterable[Typed]) -> Schema:
@@ -115,7 +115,7 @@ class Project(Remembering):
 
 @compared_once
 class Unnest(Remembering):
-    """R'(r, e1, .., en) = R(r) for each place in the longest list of r: see `sql.ir.unnest`. Memory: none."""
+    """R'(r, e1, .., en) = R(r) for each place in the longest list of r: see `ivm.sql.ir.unnest`. Memory: none."""
 
     input: Relation
     lists: tuple[Scalar, ...]
@@ -281,7 +281,7 @@ class Apply(Remembering):
     """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).
 
     `right` may itself depend on l: its expressions read l as `Outer(binding, ..)`. Stands only between binding and
-    decorrelation (`sql.decorrelate`), which writes it in the other nodes. By `kind` the result is
+    decorrelation (`ivm.sql.decorrelate`), which writes it in the other nodes. By `kind` the result is
 
     - ``inner``: (l, r) for each such r;
     - ``left``: the same, and (l, NULL, ..) once for an l that has none;

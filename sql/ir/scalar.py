@@ -6,7 +6,7 @@ types that its definition below asks for, and no consumer has to coerce.
 Engine form of literals: int for the integer types; the scaled int for DECIMAL (1.25 as DECIMAL(3,2) is 125);
 int days for DATE; int microseconds for TIMESTAMP; float, bool, str; None for NULL of any type.
 
-`sql.ir.functions` declares the functions.
+`ivm.sql.ir.functions` declares the functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import is_not
 
-from catalog.types import BOOLEAN, Physical, SqlType
+from ivm.catalog.types import BOOLEAN, Physical, SqlType
 
 Value = int | float | bool | str | None
 
@@ -84,7 +84,7 @@ class Call(_HashedOnce):
 class Outer:
     """Column `index` of the row that the enclosing Apply numbered `binding` is at, seen from inside its right side.
 
-    Stands only between binding and decorrelation (`sql.decorrelate`).
+    Stands only between binding and decorrelation (`ivm.sql.decorrelate`).
     """
 
     binding: int

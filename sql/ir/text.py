@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.calendar import date_text, time_text, timestamp_text
-from catalog.intervals import interval_text
-from catalog.names import as_literal
-from catalog.schema import Schema
-from catalog.types import Kind, SqlType
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.asking import with_arguments
-from sql.ir.blobs import ANY_BYTES, blob_text
-from sql.ir.functions import function_of
-from sql.ir.relation import (
+from ivm.catalog.calendar import date_text, time_text, timestamp_text
+from ivm.catalog.intervals import interval_text
+from ivm.catalog.names import as_literal
+from ivm.catalog.schema import Schema
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.asking import with_arguments
+from ivm.sql.ir.blobs import ANY_BYTES, blob_text
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.relation import (
     Apply,
     Asof,
     Constant,
@@ -41,9 +41,9 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
-from sql.ir.tree_text import TreeText
-from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
+from ivm.sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
+from ivm.sql.ir.tree_text import TreeText
+from ivm.sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 _SHOWN = 100
 """So many rows of a constant are written out."""

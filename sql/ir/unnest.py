@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, SqlType
-from sql.ir.functions.series import COUNTED
-from sql.ir.scalar import Call, Scalar
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import BIGINT, SqlType
+from ivm.sql.ir.functions.series import COUNTED
+from ivm.sql.ir.scalar import Call, Scalar
 
 
 def elements(lists: Sequence[Scalar], names: Sequence[str], numbered: bool, optional: bool) -> Schema:

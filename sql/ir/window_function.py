@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from catalog.types import SqlType
-from sql.ir.scalar import Scalar
+from ivm.catalog.types import SqlType
+from ivm.sql.ir.scalar import Scalar
 
 
 @dataclass(frozen=True, slots=True)

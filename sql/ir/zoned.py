@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from catalog.names import quoted
-from catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, VARCHAR
-from catalog.zones import UTC, is_zoned
-from sql.ir.functions import FUNCTIONS
-from sql.ir.functions.nested import PLACE, places_of
-from sql.ir.rebuild import is_settled, rebuilt, with_scalars
-from sql.ir.relation import Relation
-from sql.ir.scalar import Call, Literal, Scalar, rewrite
+from ivm.catalog.names import quoted
+from ivm.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, VARCHAR
+from ivm.catalog.zones import UTC, is_zoned
+from ivm.sql.ir.functions import FUNCTIONS
+from ivm.sql.ir.functions.nested import PLACE, places_of
+from ivm.sql.ir.rebuild import is_settled, rebuilt, with_scalars
+from ivm.sql.ir.relation import Relation
+from ivm.sql.ir.scalar import Call, Literal, Scalar, rewrite
 
 _TO, _FROM = f"timezone of {TIMESTAMPTZ}", f"timezone of {TIMESTAMP}"
 

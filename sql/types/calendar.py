@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from catalog.calendar import CLOCK, DAY, MONTHS, shift_months
-from catalog.intervals import MONTH_DAYS, packed
-from sql.ir.limits import TIMESTAMP_RANGE
+from ivm.catalog.calendar import CLOCK, DAY, MONTHS, shift_months
+from ivm.catalog.intervals import MONTH_DAYS, packed
+from ivm.sql.ir.limits import TIMESTAMP_RANGE
 
 _PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d*))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
 _CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?\s*", re.ASCII)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.names import by_key, key
-from catalog.types import (
+from ivm.catalog.names import by_key, key
+from ivm.catalog.types import (
     BOOLEAN,
     DATE,
     JSON,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.ir.measures import COLLATIONS, PLAIN_COLLATIONS
+from ivm.sql.ir.measures import COLLATIONS, PLAIN_COLLATIONS
 
 KNOWN = f"{', '.join(map(str.upper, COLLATIONS))}, joined by dots, and BINARY"
 """What is known, for messages."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from catalog.names import twice
-from catalog.types import (
+from ivm.catalog.names import twice
+from ivm.catalog.types import (
     BIGINT,
     BLOB,
     INTEGER,
@@ -32,7 +32,7 @@ from catalog.types import (
     map_of,
     struct_of,
 )
-from sql.sql_text import SqlText, text_of
+from ivm.sql.sql_text import SqlText, text_of
 
 _D = exp.DType
 

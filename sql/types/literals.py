@@ -9,8 +9,8 @@ from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
-from catalog.json_texts import is_json
-from catalog.types import (
+from ivm.catalog.json_texts import is_json
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -27,13 +27,13 @@ from catalog.types import (
     SqlType,
     decimal,
 )
-from catalog.zones import is_zoned
-from sql.ir.limits import limits, moment_as
-from sql.ir.scalar import Literal, Value
-from sql.types.casts import castable
-from sql.types.texts import instant, nearest_single, reader, single, writer
-from sql.types.unify import SIGNED, common_type, fits
-from sql.types.zones import ahead, shown_in
+from ivm.catalog.zones import is_zoned
+from ivm.sql.ir.limits import limits, moment_as
+from ivm.sql.ir.scalar import Literal, Value
+from ivm.sql.types.casts import castable
+from ivm.sql.types.texts import instant, nearest_single, reader, single, writer
+from ivm.sql.types.unify import SIGNED, common_type, fits
+from ivm.sql.types.zones import ahead, shown_in
 
 _WIDE = Context(prec=100)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)

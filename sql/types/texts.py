@@ -11,15 +11,15 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from catalog.calendar import DAY, date_text, day_of, last_of_month, time_text, timestamp_text
-from catalog.intervals import NANOS, interval_text
-from catalog.types import TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_S, TIMESTAMPS, Kind, SqlType
-from catalog.uuids import uuid_of
-from catalog.zones import UTC
-from sql.ir.blobs import bytes_of
-from sql.ir.limits import is_exact, limits, moment_as
-from sql.types.calendar import interval
-from sql.types.zones import ahead
+from ivm.catalog.calendar import DAY, date_text, day_of, last_of_month, time_text, timestamp_text
+from ivm.catalog.intervals import NANOS, interval_text
+from ivm.catalog.types import TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_S, TIMESTAMPS, Kind, SqlType
+from ivm.catalog.uuids import uuid_of
+from ivm.catalog.zones import UTC
+from ivm.sql.ir.blobs import bytes_of
+from ivm.sql.ir.limits import is_exact, limits, moment_as
+from ivm.sql.types.calendar import interval
+from ivm.sql.types.zones import ahead
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from catalog.names import by_key, key
-from catalog.types import (
+from ivm.catalog.names import by_key, key
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from catalog.names import suggestion
-from catalog.zones import UTC
+from ivm.catalog.names import suggestion
+from ivm.catalog.zones import UTC
 
 _UTC = ("UTC", "GMT", "ETC/UTC", "Z")
 _OF_MACHINE = "localtime"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import ivm
-from benchmarks.commit_parts import PARTS, calls_of, watched
+from ivm.benchmarks.commit_parts import PARTS, calls_of, watched
 
 
 def _functions() -> list[object]:

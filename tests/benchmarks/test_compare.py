@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from benchmarks.compare import app, compared, differences
-from benchmarks.figures import FORMAT, Figure, Measurement, one, repeated, spread, write
-from benchmarks.noise import judge
-from benchmarks.statistics import quantiles
+from ivm.benchmarks.compare import app, compared, differences
+from ivm.benchmarks.figures import FORMAT, Figure, Measurement, one, repeated, spread, write
+from ivm.benchmarks.noise import judge
+from ivm.benchmarks.statistics import quantiles
 from tests.house.modules import ROOT
 
 RNG = np.random.default_rng(3)
@@ -170,7 +170,7 @@ def test_bad_files_are_said(tmp_path: Path, text: str | None, said: str) -> None
 
 def test_it_runs_as_a_module(tmp_path: Path) -> None:
     write([measurement(*passes())], tmp_path / "a.json")
-    command = [sys.executable, "-m", "benchmarks.compare", str(tmp_path / "a.json"), str(tmp_path / "a.json")]
+    command = [sys.executable, "-m", "ivm.benchmarks.compare", str(tmp_path / "a.json"), str(tmp_path / "a.json")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "0 of 22 figures" in done.stdout

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import engine
-from benchmarks.engine import Commits
-from benchmarks.process import BenchmarkError
+from ivm.benchmarks import engine
+from ivm.benchmarks.engine import Commits
+from ivm.benchmarks.process import BenchmarkError
 from ivm.render.scalars.cache import find
 
 LOOP = """

@@ -13,15 +13,15 @@ import typer
 from typer.testing import CliRunner, Result
 
 import ivm
-from benchmarks.figures import SHARES, read
-from benchmarks.graph import bench, engine, maintain
-from benchmarks.graph.beside import anchors
-from benchmarks.graph.cli import app
-from benchmarks.graph.programs import FITTING, PROGRAMS, Program
-from benchmarks.graph.shapes import Shape
-from benchmarks.graph.stream import Changes, Stream, ensure, open_stream
-from benchmarks.graph.workloads import UNITS, WORKLOADS
-from benchmarks.process import Steps
+from ivm.benchmarks.figures import SHARES, read
+from ivm.benchmarks.graph import bench, engine, maintain
+from ivm.benchmarks.graph.beside import anchors
+from ivm.benchmarks.graph.cli import app
+from ivm.benchmarks.graph.programs import FITTING, PROGRAMS, Program
+from ivm.benchmarks.graph.shapes import Shape
+from ivm.benchmarks.graph.stream import Changes, Stream, ensure, open_stream
+from ivm.benchmarks.graph.workloads import UNITS, WORKLOADS
+from ivm.benchmarks.process import Steps
 from ivm.progress import Tell
 
 SMALL = ["--graph", "uniform", "--nodes", "30", "--degree", "2", "--steps", "20"]
@@ -76,7 +76,7 @@ def test_all_that_fit_are_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         asked.append(program.name)
         return maintain.Report(program.name, 0, 0.0, 0, 0, 0, 0, {}, 1, 0.0)
 
-    monkeypatch.setattr("benchmarks.graph.commands.run", run)
+    monkeypatch.setattr("ivm.benchmarks.graph.commands.run", run)
     assert call("run", "--graph", "tree", "--nodes", 9, "--data", tmp_path).exit_code == 0
     assert tuple(asked) == FITTING["tree"]
 
@@ -190,5 +190,5 @@ def test_the_command_line_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import tomllib
 
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"]["ivm.commands"]["graph"] == "benchmarks.graph.cli:app"
+    assert project["entry-points"]["ivm.commands"]["graph"] == "ivm.benchmarks.graph.cli:app"
     assert isinstance(app, typer.Typer)

@@ -11,11 +11,11 @@ import duckdb
 import pytest
 
 import ivm
-from benchmarks.graph import maintain, recompute
-from benchmarks.graph.maintain import run
-from benchmarks.graph.programs import FITTING, PROGRAMS, Binding, Program, ddl
-from benchmarks.graph.shapes import COLUMNS, KINDS, Shape
-from benchmarks.graph.stream import ensure
+from ivm.benchmarks.graph import maintain, recompute
+from ivm.benchmarks.graph.maintain import run
+from ivm.benchmarks.graph.programs import FITTING, PROGRAMS, Binding, Program, ddl
+from ivm.benchmarks.graph.shapes import COLUMNS, KINDS, Shape
+from ivm.benchmarks.graph.stream import ensure
 
 Rows = set[Any]
 Tables = dict[str, Rows]

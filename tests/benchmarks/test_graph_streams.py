@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.graph import code, graphs
-from benchmarks.graph.changes import flips
-from benchmarks.graph.shapes import COLUMNS, KINDS, Shape
-from benchmarks.graph.stream import GraphError, Stream, ensure, generate, open_stream
-from benchmarks.graph.tables import made
+from ivm.benchmarks.graph import code, graphs
+from ivm.benchmarks.graph.changes import flips
+from ivm.benchmarks.graph.shapes import COLUMNS, KINDS, Shape
+from ivm.benchmarks.graph.stream import GraphError, Stream, ensure, generate, open_stream
+from ivm.benchmarks.graph.tables import made
 
 SHAPES = [
     Shape("uniform", 30, 2),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from benchmarks.figures import SHARES, Figure, Label, Measurement, one, over, repeated, spread
-from benchmarks.report.report import SECTIONS, anchors, report
-from benchmarks.units import shown
+from ivm.benchmarks.figures import SHARES, Figure, Label, Measurement, one, over, repeated, spread
+from ivm.benchmarks.report.report import SECTIONS, anchors, report
+from ivm.benchmarks.units import shown
 
 MACHINE = {"processor": "<a> & b", "cores": 2, "memory_bytes": 1 << 30, "python": "3", "packages": {}, "commit": "1"}
 

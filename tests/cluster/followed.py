@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import ivm
-from catalog.errors import BindError
+from ivm.catalog.errors import BindError
 from ivm.cluster.files import Files
 from ivm.cluster.following import Changes, Contents, Following
 

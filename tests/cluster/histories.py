@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 import ivm
-from catalog.errors import ConstraintError
+from ivm.catalog.errors import ConstraintError
 from ivm.cluster.database import ShardedDatabase
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess

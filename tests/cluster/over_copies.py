@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.chains import files_of
 from ivm.cluster.cleaner import Cleaner

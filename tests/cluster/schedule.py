@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from catalog.errors import Error, StorageError
+from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files

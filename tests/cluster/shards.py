@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 import ivm
-from catalog.catalog import Catalog
-from catalog.errors import ConstraintError
 from ivm.arguments import MOST
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import ConstraintError
 from ivm.cluster import orders
 from ivm.cluster.files import Files
 from ivm.cluster.orders import Filling, Stage, Step

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import BindError, ConstraintError, UnsupportedError
+from ivm.catalog.errors import BindError, ConstraintError, UnsupportedError
 from ivm.session.database import core_of
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder

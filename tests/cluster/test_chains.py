@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 import ivm
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster import chains
 from ivm.cluster.chains import NOTES, Chain, begin, clean_left, remove
 from ivm.cluster.cleaning import clean

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import ConstraintError, UnsupportedError
+from ivm.catalog.errors import ConstraintError, UnsupportedError
 from ivm.cluster.resident import Resident
 from ivm.session.database import core_of
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from catalog.errors import ConstraintError, StorageError
+from ivm.catalog.errors import ConstraintError, StorageError
 from ivm.cluster.copies import Copies
 from ivm.cluster.protocol import Message, Order, Status, Superseded
 from ivm.cluster.versions import Version

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import BindError, ConstraintError, InterfaceError, ViewDroppedError
+from ivm.catalog.errors import BindError, ConstraintError, InterfaceError, ViewDroppedError
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import BindError
-from catalog.plain import plain_view, view_of
 from ivm.arguments import MOST
+from ivm.catalog.errors import BindError
+from ivm.catalog.plain import plain_view, view_of
 from ivm.cluster import ledger, telling
 from ivm.cluster.chains import clean_left
 from ivm.cluster.database import ShardedDatabase

@@ -10,7 +10,7 @@ from collections import Counter
 import duckdb
 import pytest
 
-from catalog.errors import Error, NumericError
+from ivm.catalog.errors import Error, NumericError
 from ivm.cluster import file_parts
 from ivm.cluster.file_parts import parts_of, rows
 from ivm.cluster.file_queries import file_query

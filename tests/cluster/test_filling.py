@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 import ivm
-from catalog.errors import BindError, ConstraintError, Error, NumericError
+from ivm.catalog.errors import BindError, ConstraintError, Error, NumericError
 from ivm.cluster.driver import Driver
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess

@@ -10,7 +10,7 @@ import threading
 import pytest
 from pyarrow import fs
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.folders import folder_of
 from ivm.storage.arrow_folder import ArrowFolder
 from ivm.storage.directory_folder import DirectoryFolder

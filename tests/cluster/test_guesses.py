@@ -10,8 +10,8 @@ import pytest
 import ivm
 from ivm.cluster.driver import Driver
 from ivm.session.database import core_of
-from tpch.queries import text
-from tpch.schema import ddl
+from ivm.tpch.queries import text
+from ivm.tpch.schema import ddl
 
 
 @pytest.fixture(scope="module")

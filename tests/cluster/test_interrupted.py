@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 import ivm
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess
 from ivm.session.database import core_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import ivm
-from catalog.errors import ConstraintError
+from ivm.catalog.errors import ConstraintError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from ivm.operators.round_reduce import RoundReduce
 from tests.cluster import histories
 from tests.cluster.histories import Drawn, play

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 import ivm
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.chains import files_of
 from ivm.cluster.cleaning import clean
 from ivm.cluster.database import ShardedDatabase

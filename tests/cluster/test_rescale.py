@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import BindError, ConstraintError, TypeMismatchError
+from ivm.catalog.errors import BindError, ConstraintError, TypeMismatchError
 from ivm.cluster.database import ShardedDatabase
 from ivm.cluster.resident import Resident
 from tests.cluster import over_copies

@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT
 from ivm.cluster.routing import routed
 from ivm.distribute.placement import SINGLE, Gathered, Hashed, Placement
 from ivm.trace.columns.column import Column

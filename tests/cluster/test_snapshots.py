@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.cleaning import clean
 from ivm.cluster.snapshots import read_pieces, read_snapshot, snapshots_of, write_snapshot
 from ivm.cluster.versions import number_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import BindError, ConstraintError, Error, NumericError, TransactionError, UnsupportedError
+from ivm.catalog.errors import BindError, ConstraintError, Error, NumericError, TransactionError, UnsupportedError
 from ivm.cluster.files import Files
 from ivm.session.database import core_of
 from tests.cluster import over_copies

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from catalog.errors import StorageError
+from ivm.catalog.errors import StorageError
 from ivm.cluster.chains import NOTES, Chain, clean_left, remove
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from catalog import errors
-from catalog.errors import StorageError
+from ivm.catalog import errors
+from ivm.catalog.errors import StorageError
 from ivm.cluster.files import Files, page_of
 from ivm.cluster.protocol import Failure, Feed, Log, Order, Status, Stored, Superseded
 from ivm.cluster.versions import Version, Versions, is_published

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from catalog.errors import ConstraintError
+from ivm.catalog.errors import ConstraintError
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Message, Order, Shard, Told
 

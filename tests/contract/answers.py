@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.trace.answers import Answer, Answers, key_of
 from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.kinds import History, Kind, Update, multiset, some_updates

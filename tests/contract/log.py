@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog import types
+from ivm.catalog import types
 from ivm.trace.columns.arrow import to_column
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.segment import column_to_arrow

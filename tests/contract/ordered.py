@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from catalog import types
-from catalog.schema import Field
+from ivm.catalog import types
+from ivm.catalog.schema import Field
 from ivm.operators.window import Window as WindowOperator
 from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
+from ivm.sql.ir.relation import Get, Order, Window
+from ivm.sql.ir.scalar import Column
+from ivm.sql.ir.window_function import Frame, WindowFunction
 from ivm.trace.delta import delta_of
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import RowOrder, Term
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Get, Order, Window
-from sql.ir.scalar import Column
-from sql.ir.window_function import Frame, WindowFunction
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
 from tests.contract.log import TYPES, columns_of, counted
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.keyed.round_groups import RoundExtremes, RoundGroups
 from ivm.trace.rows.signed_rows import SignedRows

@@ -9,10 +9,10 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, HUGEINT, VARCHAR, SqlType, list_of
-from sql.ir.aggregate import Aggregate
-from sql.ir.relation import (
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, HUGEINT, VARCHAR, SqlType, list_of
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.relation import (
     Apply,
     Constant,
     Filter,
@@ -29,7 +29,7 @@ from sql.ir.relation import (
     Union,
     Unnest,
 )
-from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
+from ivm.sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 
 LEFT = Get("l", (Field("a", BIGINT), Field("b", BIGINT, False), Field("s", VARCHAR)))
 RIGHT = Get("r", (Field("x", BIGINT), Field("y", BIGINT, False), Field("t", VARCHAR)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
+from ivm.sql.decorrelate.decorrelate import decorrelate, independent_joins
+from ivm.sql.ir.rebuild import FreeOuters, scalars_of
+from ivm.sql.ir.relation import Apply, Relation, inputs_of
+from ivm.sql.ir.scalar import Outer, walk
+from ivm.sql.ir.text import relation_text
 from ivm.transform.check import check_relation
-from sql.decorrelate.decorrelate import decorrelate, independent_joins
-from sql.ir.rebuild import FreeOuters, scalars_of
-from sql.ir.relation import Apply, Relation, inputs_of
-from sql.ir.scalar import Outer, walk
-from sql.ir.text import relation_text
 from tests.decorrelate.relations import contents, queries
 from tests.model.relation import evaluate
 

@@ -10,10 +10,10 @@ from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Gathered, Hashed, Placement
 from ivm.session.database import core_of
+from ivm.sql.bind import bind
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import Get, Reduce, TopK
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.ir.rebuild import nodes
-from sql.ir.relation import Get, Reduce, TopK
 
 TABLES = """
     CREATE TABLE small (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL) REPLICATED;

@@ -17,10 +17,10 @@ from ivm.cluster.placing import placement_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.session.database import core_of
+from ivm.sql.bind import bind
+from ivm.tpch.queries import NAMES, text
+from ivm.tpch.schema import ddl
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from tpch.queries import NAMES, text
-from tpch.schema import ddl
 
 GOLDENS = Path(__file__).parent / "goldens"
 SIZES = {

@@ -14,10 +14,10 @@ from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement
 from ivm.session.database import core_of
+from ivm.sql.bind import bind
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import LetRec
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.ir.rebuild import nodes
-from sql.ir.relation import LetRec
 
 TABLES = """
     CREATE TABLE e (s BIGINT, d BIGINT, PRIMARY KEY (s, d));

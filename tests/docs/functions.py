@@ -15,15 +15,15 @@ import duckdb
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from catalog.catalog import Catalog
-from catalog.errors import Error
-from catalog.types import SqlType
-from sql.bind import bind
-from sql.ir.functions.function import Function
-from sql.ir.functions.json import TRANSFORMS
-from sql.ir.functions.nested import FUNCTIONS, LAMBDAS, VECTORS
-from sql.sql_text import SqlText
-from sql.types.declared import declared_type
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import Error
+from ivm.catalog.types import SqlType
+from ivm.sql.bind import bind
+from ivm.sql.ir.functions.function import Function
+from ivm.sql.ir.functions.json import TRANSFORMS
+from ivm.sql.ir.functions.nested import FUNCTIONS, LAMBDAS, VECTORS
+from ivm.sql.sql_text import SqlText
+from ivm.sql.types.declared import declared_type
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
 

@@ -33,7 +33,7 @@ def test_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_example_of_spark(tmp_path: Path) -> None:
     """In a process of its own: it starts and stops Spark, whose workers import what they find by PYTHONPATH."""
     code = "\n".join(blocks(ROOT / "docs" / "spark.md"))
-    start = "import os; from tpch.java import java_home; os.environ['JAVA_HOME'] = str(java_home())\n"
+    start = "import os; from ivm.tpch.java import java_home; os.environ['JAVA_HOME'] = str(java_home())\n"
     command = [sys.executable, "-c", start + code]
     spark = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK_JAVA}
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | spark, capture_output=True, text=True, check=False)

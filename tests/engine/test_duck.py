@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.schema import Field
-from catalog.types import HUGEINT, decimal
+from ivm.catalog.schema import Field
+from ivm.catalog.types import HUGEINT, decimal
 from ivm.duck import Use, answer, connection, with_hugeints
 
 VALUES = [Decimal(-1), None, Decimal(2**100), Decimal(7), Decimal(-(2**100)), None]

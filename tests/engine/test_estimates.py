@@ -11,8 +11,8 @@ import ivm
 from ivm.plan.estimate import Estimate, bytes_text, rounded, total
 from ivm.plan.lower import lower
 from ivm.session.database import core_of
+from ivm.sql.bind import bind
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
 
 ROWS = 50_000
 VIEWS = {

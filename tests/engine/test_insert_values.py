@@ -12,7 +12,7 @@ import pytest
 
 import ivm
 from ivm.session import database, statements
-from sql.plain_insert import plain_inserts
+from ivm.sql.plain_insert import plain_inserts
 
 TYPES = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL(9,2)", "DECIMAL(30,3)", "DOUBLE", "VARCHAR",

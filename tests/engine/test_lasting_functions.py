@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.function import Signature
-from catalog.plain import plain_view, view_of
-from catalog.schema import View
+from ivm.catalog.function import Signature
+from ivm.catalog.plain import plain_view, view_of
+from ivm.catalog.schema import View
 from ivm.session.database import core_of
 from tests.engine.test_python_functions import Fickle, rows
 

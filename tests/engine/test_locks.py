@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.errors import BindError
+from ivm.catalog.errors import BindError
 from ivm.engine import engine
 from ivm.session import adhoc, defining, explain, oracle
 from ivm.session.database import core_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from sql.macros import with_macros
+from ivm.sql.macros import with_macros
 
 
 def world() -> ivm.Database:

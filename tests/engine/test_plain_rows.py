@@ -21,10 +21,10 @@ from ivm.session.database import core_of
 from ivm.session.plain_inserts import insert_plain
 from ivm.session.row_statements import run_plain
 from ivm.session.statements import run_statement
-from sql.parse import parse
-from sql.plain_insert import PlainInsert
-from sql.plain_rows import PlainRows, plain_rows
-from sql.recent import Recent
+from ivm.sql.parse import parse
+from ivm.sql.plain_insert import PlainInsert
+from ivm.sql.plain_rows import PlainRows, plain_rows
+from ivm.sql.recent import Recent
 from tests.engine.row_statements import KEYS, Statements, filled
 from tests.more import with_more
 

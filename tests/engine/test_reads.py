@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.session.database import core_of
 from tests.histories.image import Image
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.types import Physical
 from ivm.analysis.wanted import place_of
+from ivm.catalog.types import Physical
 from ivm.dataflow import routing
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node

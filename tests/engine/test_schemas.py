@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
 from ivm.durable.payload import catalog_of, definition_of
 
 MADE = """

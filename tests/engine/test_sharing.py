@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from ivm.plan.existing import Existing
 from ivm.session.database import core_of
 

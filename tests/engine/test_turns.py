@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from catalog.errors import InterfaceError
+from ivm.catalog.errors import InterfaceError
 from ivm.trace.turns import Turns
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import ivm
 from ivm.session import oracle
-from sql.forgiving import forgiving
-from sql.shifted import shifted
+from ivm.sql.forgiving import forgiving
+from ivm.sql.shifted import shifted
 
 GUARDED = {
     "divided": "SELECT x.id FROM e x JOIN e y ON x.id = y.id AND x.b <> 0 AND x.a // x.b > 1",

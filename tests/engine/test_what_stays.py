@@ -15,13 +15,13 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.types import BIGINT
 from ivm.analysis.ranges import can_raise, value_range
+from ivm.catalog.types import BIGINT
 from ivm.plan.identity import Identities
 from ivm.session.database import core_of
+from ivm.sql.ir.scalar import Call, Column, Literal
 from ivm.trace.helpers import Errand, Helpers
 from ivm.trace.rows import compaction
-from sql.ir.scalar import Call, Column, Literal
 
 
 def sum_of(number: int) -> Call:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.trace.answers import Answer, Answers, key_of
 from tests.histories.updates import KEYS, VALUES, Commit, Model, Rows, UpdatesScope, whole
 from tests.histories.walk import TIMES

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import VARCHAR
+from ivm.catalog.types import VARCHAR
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.nodes import CHANGES, FANOUT, MERGED, VISITED
 from ivm.kernels.windows import tree

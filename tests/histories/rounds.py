@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
 
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.keyed.round_groups import RoundGroups
 from ivm.trace.rows.rows import DerivedRows

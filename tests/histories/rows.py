@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import NumericError
-from catalog.schema import Field, Table
-from catalog.types import BIGINT, DOUBLE, VARCHAR, Physical, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR, Physical, SqlType
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.stored_columns import StoredColumns

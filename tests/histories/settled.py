@@ -9,7 +9,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.kernels.groups.block import USED
 from ivm.trace.keyed.round_groups import RoundGroups
 from ivm.trace.text.dictionary import TextDictionary

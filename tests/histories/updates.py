@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType
 from ivm.trace.columns.column import Ints
 from tests.histories.walk import APART, TIMES, Scope
 

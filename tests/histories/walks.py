@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ivm.trace
-from catalog.types import VARCHAR
+from ivm.catalog.types import VARCHAR
 from tests.histories.answers import AnswersScope
 from tests.histories.groups import GroupsScope
 from tests.histories.log import LogScope

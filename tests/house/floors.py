@@ -23,13 +23,13 @@ def _place(prefix: str, floor: int, *third_party: str) -> Place:
 # numpy is at home in the catalog, in the columnar half and in render, where the halves meet.
 PLACES = (
     # Both halves count days, and so do kernels.
-    _place("catalog.calendar", -1),
+    _place("ivm.catalog.calendar", -1),
     _place("catalog", 0, "pyarrow", "numpy"),
     # llvmlite is what numba's intrinsics are written in, and comes with it.
     _place("ivm.kernels", 0, "numba", "llvmlite", "numpy"),
     # Section 11: the log and its files know nothing of engines.
     _place("ivm.storage", 1, "pyarrow"),
-    _place("sql.ir", 1),
+    _place("ivm.sql.ir", 1),
     _place("sql", 2, "sqlglot"),
     _place("ivm.analysis", 2),
     _place("ivm.trace", 2, "pyarrow", "numpy"),

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
-from catalog.types import BIGINT, BOOLEAN, HUGEINT, INTEGER, Kind, SqlType
 from ivm.analysis.ranges import can_raise, value_range
 from ivm.analysis.selectivity import selectivity
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.types import BIGINT, BOOLEAN, HUGEINT, INTEGER, Kind, SqlType
 from ivm.operators import accumulable
 from ivm.render import reduce
 from ivm.render.scalars.bodies import table
@@ -23,20 +23,20 @@ from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import cost_rank
 from ivm.render.scalars.texts import REGEXES
+from ivm.sql import folded as folding
+from ivm.sql.aggregate_nodes import FUNCTIONS as CALLED
+from ivm.sql.arguments import PLAIN
+from ivm.sql.bind import bind
+from ivm.sql.bind.aggregates.types import RULES
+from ivm.sql.decorrelate.expand_joins import null_with
+from ivm.sql.folded import folded
+from ivm.sql.ir import text as sql_text
+from ivm.sql.ir.aggregates import AGGREGATES, aggregate_of
+from ivm.sql.ir.functions import FUNCTIONS, Function, function_of, series
+from ivm.sql.ir.relation import Map, inputs_of
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, walk
+from ivm.sql.ir.text import scalar_text
 from ivm.trace.text.dictionary import TextDictionary
-from sql import folded as folding
-from sql.aggregate_nodes import FUNCTIONS as CALLED
-from sql.arguments import PLAIN
-from sql.bind import bind
-from sql.bind.aggregates.types import RULES
-from sql.decorrelate.expand_joins import null_with
-from sql.folded import folded
-from sql.ir import text as sql_text
-from sql.ir.aggregates import AGGREGATES, aggregate_of
-from sql.ir.functions import FUNCTIONS, Function, function_of, series
-from sql.ir.relation import Map, inputs_of
-from sql.ir.scalar import Call, Column, Literal, Scalar, walk
-from sql.ir.text import scalar_text
 from tests.scalars.cases import all_cases
 from tests.scalars.functions import function_cases
 

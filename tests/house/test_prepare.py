@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from ivm.tpch.errors import SetupError
 from setup import commands, prepare, progress
 from tests.house.modules import ROOT
-from tpch.errors import SetupError
 
 
 @pytest.fixture(autouse=True)

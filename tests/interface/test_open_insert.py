@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import ivm
-from catalog.errors import Error
-from sql.parameters import filled
-from sql.plain_insert import OpenInsert, open_insert
+from ivm.catalog.errors import Error
+from ivm.sql.parameters import filled
+from ivm.sql.plain_insert import OpenInsert, open_insert
 
 TYPES = (
     "BOOLEAN", "TINYINT", "INTEGER", "UBIGINT", "BIGINT NOT NULL", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)",

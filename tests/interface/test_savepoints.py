@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ivm
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 
 SCHEMA = """
     CREATE TABLE k (id INTEGER PRIMARY KEY, v INTEGER UNIQUE); CREATE TABLE m (a INTEGER, b INTEGER);

@@ -14,7 +14,7 @@ import pytest
 
 import ivm
 from ivm.session.database import core_of
-from sql.by_value import by_value
+from ivm.sql.by_value import by_value
 
 SETUP = """
 CREATE TABLE sale (

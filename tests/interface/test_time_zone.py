@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog.plain import plain_table, plain_view, table_of, view_of
-from catalog.schema import Table, View
 from ivm.asked import _local
+from ivm.catalog.plain import plain_table, plain_view, table_of, view_of
+from ivm.catalog.schema import Table, View
 from ivm.session.database import core_of
 from ivm.shell.definitions import whole_text
 from ivm.zones import clocks_of

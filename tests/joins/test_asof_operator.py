@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.plan.asof import AsofPlan
 from ivm.plan.lower import lower
 from ivm.render.ordered import asof_operator
+from ivm.sql.ir.relation import Asof, Get
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Asof, Get
 from tests.model.relation import evaluate
 from tests.reduce.model import apply, from_delta, to_delta
 from tests.states import rollback, seal, step

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, VARCHAR
+from ivm.catalog.errors import NumericError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, VARCHAR
+from ivm.sql.decorrelate.decorrelate import expand
+from ivm.sql.ir.relation import Apply, Filter, Get, Map, Reduce, Relation, inputs_of
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Column, Literal
 from ivm.transform.check import check_relation
 from ivm.transform.pipeline import optimize
-from sql.decorrelate.decorrelate import expand
-from sql.ir.relation import Apply, Filter, Get, Map, Reduce, Relation, inputs_of
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal
 from tests.model.relation import evaluate
 
 KINDS = ("inner", "left", "full", "semi", "anti", "mark", "single")

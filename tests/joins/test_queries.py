@@ -8,12 +8,12 @@ from functools import cache
 import duckdb
 import pytest
 
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
+from ivm.sql.bind import bind
+from ivm.sql.ir.scalar import Value
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.ir.scalar import Value
-from sql.parse import parse
-from sql.statements import CreateTable
 from tests.joins.queries import DISTINCTS, JOINS, SETS, TABLES
 from tests.model.relation import evaluate
 from tests.model.values import to_engine

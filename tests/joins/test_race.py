@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from catalog.types import BIGINT
+from ivm.catalog.types import BIGINT
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.race import Race
 from ivm.operators.walk import Walk
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.scalar import Literal
 from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.index.arrangement import Arrangement
-from sql.ir.scalar import Literal
 from tests.engine.chunks import chunks_of
 from tests.joins.test_walk import COMPILER, WIDTH, Case, bag, by_python
 

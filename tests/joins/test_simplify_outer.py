@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, BOOLEAN
-from sql.bind.context import BindContext
-from sql.bind.query import bind_query
-from sql.decorrelate.decorrelate import expand
-from sql.decorrelate.simplify_outer import simplify_outer
-from sql.ir.aggregate import Aggregate
-from sql.ir.relation import Apply, Filter, Join, Order, Project, Reduce, Relation, TopK, Union
-from sql.ir.scalar import Call, Literal
-from sql.sql_text import SqlText
-from sql.syntax import query
+from ivm.catalog.types import BIGINT, BOOLEAN
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.query import bind_query
+from ivm.sql.decorrelate.decorrelate import expand
+from ivm.sql.decorrelate.simplify_outer import simplify_outer
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.relation import Apply, Filter, Join, Order, Project, Reduce, Relation, TopK, Union
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query
 from tests.joins.test_expand import LEFT, RELAXED, RIGHT, contents, nodes, row, sides
 from tests.joins.test_queries import catalog
 from tests.model.relation import evaluate

@@ -10,8 +10,8 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
 from ivm.operators.bound_leg import Bounds
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.operators.walk import Walk

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, BOOLEAN, INTEGER, Physical
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, BOOLEAN, INTEGER, Physical
 from ivm.kernels.memory.places import WORDS
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.half_join import HalfJoin
@@ -23,6 +23,7 @@ from ivm.operators.walk import Walk
 from ivm.plan.mfp import Mfp, identity
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace import helpers, route
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column as Values
@@ -34,7 +35,6 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import stamps
-from sql.ir.scalar import Call, Column, Literal, Scalar
 
 COMPILER = Compiler(wait=True)
 WIDTH = 9

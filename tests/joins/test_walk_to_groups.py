@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, HUGEINT
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, HUGEINT
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.operators.accumulable import AggregateSpec

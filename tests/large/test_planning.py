@@ -11,8 +11,8 @@ import ivm
 from ivm.plan.lower import lower
 from ivm.session.database import core_of
 from ivm.session.statements import make_room
+from ivm.sql.bind import bind
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
 from tests.large import blocks, conditions, constants, depth, expressions, groups  # noqa: F401
 from tests.large.calls import calls
 from tests.large.texts import LARGE, TABLES

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import ivm
-from catalog.schema import Field
+from ivm.catalog.schema import Field
 from ivm.session.database import core_of
+from ivm.sql.bind.query import bind
+from ivm.sql.ir.rebuild import rebuilt
+from ivm.sql.ir.relation import Binding, Get, LetRec, RecursiveGet, Relation
 from ivm.transform.pipeline import optimize
-from sql.bind.query import bind
-from sql.ir.rebuild import rebuilt
-from sql.ir.relation import Binding, Get, LetRec, RecursiveGet, Relation
 
 TABLES = "CREATE TABLE e (s BIGINT NOT NULL, d BIGINT NOT NULL); CREATE TABLE roots (v BIGINT NOT NULL)"
 

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 import ivm
 from ivm.session.database import core_of
+from ivm.sql.bind.query import bind
+from ivm.sql.ir.relation import Relation
 from ivm.transform.pipeline import optimize
-from sql.bind.query import bind
-from sql.ir.relation import Relation
 from tests.model import relation as model
 from tests.model.relation import EndlessError, evaluate
 

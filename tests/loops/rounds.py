@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from catalog.types import BIGINT, SqlType, decimal
+from ivm.catalog.types import BIGINT, SqlType, decimal
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.trace.delta import Delta

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from ivm.dataflow import drive as driving
 from ivm.kernels.step import drive as kernel
 from ivm.session.database import core_of

@@ -11,8 +11,8 @@ import pytest
 
 import ivm
 from ivm.session.database import core_of
-from sql.bind.query import bind
-from sql.ir.relation import Relation
+from ivm.sql.bind.query import bind
+from ivm.sql.ir.relation import Relation
 from tests.loops.random_loops import MOST_ROUNDS, MOST_ROWS, TABLES, History, Rows, query_of
 from tests.model import relation as model
 from tests.model.relation import EndlessError, evaluate

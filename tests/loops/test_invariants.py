@@ -12,9 +12,9 @@ from ivm.analysis.order_free import RoundOrder
 from ivm.operators.by_round import ByRound
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan import iterate, lift
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import Binding, Reduce
 from ivm.trace.rows import compaction
-from sql.ir.rebuild import nodes
-from sql.ir.relation import Binding, Reduce
 from tests.found_rounds import found_cells, found_signed
 from tests.loops.programs import PROGRAMS
 from tests.loops.test_programs import BEGINNING

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from tests.loops.programs import Program
 from tests.loops.world import Changes, World, some_changes
 from tests.model.relation import EndlessError, evaluate

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.round_reduce import RoundReduce
 from ivm.trace.columns import growable

@@ -20,8 +20,8 @@ from ivm.plan import lower
 from ivm.plan.lift import ByRound as ByRoundNode
 from ivm.plan.within_loop import ByRoundPlan, lower_by_round
 from ivm.render.renderer import Renderer
+from ivm.sql.ir.relation import LetRec
 from ivm.trace.delta import Delta, delta_of
-from sql.ir.relation import LetRec
 from tests.loops.world import Row, Rows, rows_of
 from tests.model.relation import MOST_ROUNDS, evaluate, held
 

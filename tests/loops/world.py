@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
-from catalog.schema import View
 from ivm.analysis.tables import tables_of
+from ivm.catalog.schema import View
 from ivm.dataflow.loop import Iterate
 from ivm.engine.installing import Planned
 from ivm.plan.lower import lower
 from ivm.session.database import core_of
+from ivm.sql.ir.relation import LetRec
 from ivm.trace.delta import Delta, delta_of
-from sql.ir.relation import LetRec
 from tests.loops.programs import TABLES, Program
 from tests.model.relation import evaluate
 

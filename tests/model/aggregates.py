@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from sql.ir.aggregate import Aggregate
-from sql.ir.scalar import Value
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.scalar import Value
 from tests.model.values import canonical, checked, sort_key
 
 Weighted = Sequence[tuple[Value, int]]

@@ -6,9 +6,9 @@ from typing import Any
 
 import duckdb
 
-from catalog.errors import NumericError
-from sql.ir.functions import function_of
-from sql.ir.scalar import Call, Value
+from ivm.catalog.errors import NumericError
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.scalar import Call, Value
 from tests.model.values import from_engine, to_engine
 
 _DUCK = duckdb.connect()

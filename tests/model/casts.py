@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import Kind, SqlType
-from sql.ir.scalar import Value
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.scalar import Value
 from tests.model.numbers import divide_away, round_away
 from tests.model.values import DAY, from_engine, to_engine
 

@@ -6,8 +6,8 @@ import calendar
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
-from catalog.types import Kind, SqlType
-from sql.ir.scalar import Call, Value
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.scalar import Call, Value
 from tests.model.values import DAY, from_engine, to_engine
 
 _TRUNCATED = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1000, "microsecond": 1}

@@ -10,8 +10,8 @@ from functools import reduce
 from operator import and_, mul, or_, xor
 from typing import Any
 
-from catalog.errors import NumericError
-from catalog.types import Kind, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind, SqlType
 from tests.model.values import canonical, nearest_single, sort_key
 
 Fold = Callable[[list[Any], list[Any], SqlType], Any]

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import duckdb
 
-from catalog.errors import NumericError
-from sql.ir.scalar import Call, Value
+from ivm.catalog.errors import NumericError
+from ivm.sql.ir.scalar import Call, Value
 
 _LAYOUT = "<iiq"
 _DUCK = duckdb.connect()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sql.ir.relation import Unnest
-from sql.ir.scalar import Call
-from sql.types.calendar import Interval, add_interval
+from ivm.sql.ir.relation import Unnest
+from ivm.sql.ir.scalar import Call
+from ivm.sql.types.calendar import Interval, add_interval
 
 Row = tuple[Any, ...]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from datetime import date, datetime
 from fractions import Fraction
 
-from catalog.errors import NumericError
-from catalog.types import DATE, TIMESTAMP
-from sql.ir.scalar import Call, Value
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import DATE, TIMESTAMP
+from ivm.sql.ir.scalar import Call, Value
 from tests.model.values import DAY, from_engine, to_engine
 
 

@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from catalog.errors import NumericError
-from catalog.types import TIMESTAMP
-from sql.ir.scalar import Call, Value
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import TIMESTAMP
+from ivm.sql.ir.scalar import Call, Value
 from tests.model.values import from_engine, to_engine
 
 

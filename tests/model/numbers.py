@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from catalog.errors import NumericError
-from sql.ir.scalar import Call, Value
+from ivm.catalog.errors import NumericError
+from ivm.sql.ir.scalar import Call, Value
 
 
 def divide_away(value: int, divisor: int) -> int:

@@ -10,10 +10,10 @@ from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
 
-from catalog.types import Kind
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import aggregate_of
-from sql.ir.scalar import Value
+from ivm.catalog.types import Kind
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import aggregate_of
+from ivm.sql.ir.scalar import Value
 from tests.model.aggregates import aggregate
 from tests.model.folds import FOLDS
 from tests.model.scalar import value_of

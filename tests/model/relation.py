@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
-from catalog.errors import NumericError
-from sql.ir.rebuild import map_scalars
-from sql.ir.relation import (
+from ivm.catalog.errors import NumericError
+from ivm.sql.ir.rebuild import map_scalars
+from ivm.sql.ir.relation import (
     Apply,
     Asof,
     Constant,
@@ -33,7 +33,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Literal, Outer, Scalar, Value, rewrite
+from ivm.sql.ir.scalar import Literal, Outer, Scalar, Value, rewrite
 from tests.model.lists import unnested
 from tests.model.ordered import aggregate_rows
 from tests.model.scalar import is_true, value_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.errors import NumericError
-from catalog.types import Kind
-from sql.ir.functions import FUNCTIONS
-from sql.ir.functions.called import CALLED
-from sql.ir.functions.series import COUNTED
-from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind
+from ivm.sql.ir.functions import FUNCTIONS
+from ivm.sql.ir.functions.called import CALLED
+from ivm.sql.ir.functions.series import COUNTED
+from ivm.sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from tests.model import dates, intervals, lists, more_numbers, more_texts, numbers, texts
 from tests.model.asked import asked
 from tests.model.casts import cast

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from catalog.errors import NumericError
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, decimal
-from sql.ir.aggregate import Aggregate
-from sql.ir.relation import (
+from ivm.catalog.errors import NumericError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, decimal
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.relation import (
     Constant,
     Filter,
     Get,
@@ -24,7 +24,7 @@ from sql.ir.relation import (
     TopK,
     Union,
 )
-from sql.ir.scalar import Call, Column, Literal
+from ivm.sql.ir.scalar import Call, Column, Literal
 from tests.model.relation import evaluate
 
 A, B = Column(0, BIGINT), Column(1, BIGINT)

@@ -7,9 +7,9 @@ import math
 import duckdb
 import pytest
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, SqlType, decimal
-from sql.ir.scalar import Call, Literal, Value
-from sql.ir.text import literal_text
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, SqlType, decimal
+from ivm.sql.ir.scalar import Call, Literal, Value
+from ivm.sql.ir.text import literal_text
 from tests.model.scalar import raises, value_of
 from tests.model.values import same, to_engine
 

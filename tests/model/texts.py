@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sql.ir.scalar import Call, Value
+from ivm.sql.ir.scalar import Call, Value
 
 
 def _like(args: list[str], flags: re.RegexFlag) -> bool:

@@ -1,4 +1,4 @@
-"""Values of the model: engine form (see `sql.ir.scalar`), how they compare, and what Python objects they stand for."""
+"""Values of the model: engine form (see `ivm.sql.ir.scalar`), how they compare, and what Python objects they stand for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from catalog.errors import NumericError
-from catalog.types import Kind, SqlType, integer_range
-from sql.ir.scalar import Value
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind, SqlType, integer_range
+from ivm.sql.ir.scalar import Value
 from tests.model.intervals import from_text, to_text
 
 DAY = 86_400_000_000

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from sql.ir.aggregate import Aggregate
-from sql.ir.relation import Order, Window
-from sql.ir.scalar import Literal, Scalar, Value
-from sql.ir.window_function import WindowFunction
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.relation import Order, Window
+from ivm.sql.ir.scalar import Literal, Scalar, Value
+from ivm.sql.ir.window_function import WindowFunction
 from tests.model.aggregates import aggregate
 from tests.model.scalar import value_of
 from tests.model.values import same, sort_key

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import ivm
-from catalog.types import BIGINT, DOUBLE, Kind, SqlType
+from ivm.catalog.types import BIGINT, DOUBLE, Kind, SqlType
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.multiplicities import UnionPlan
@@ -18,9 +18,9 @@ from ivm.plan.node import Plan
 from ivm.plan.plain import PARTS, plain_plans, plans_of
 from ivm.plan.table import ConstantPlan, ViewPlan
 from ivm.session.database import core_of
-from sql.ir.scalar import Column, Outer
-from tpch.queries import NAMES, view_sql
-from tpch.schema import ddl
+from ivm.sql.ir.scalar import Column, Outer
+from ivm.tpch.queries import NAMES, view_sql
+from ivm.tpch.schema import ddl
 
 
 def again(plans):

@@ -12,8 +12,8 @@ import pytest
 
 import ivm
 from ivm.session.database import core_of
-from tpch.queries import NAMES, text, view_sql
-from tpch.schema import ddl
+from ivm.tpch.queries import NAMES, text, view_sql
+from ivm.tpch.schema import ddl
 
 GOLDENS = Path(__file__).parent / "goldens"
 

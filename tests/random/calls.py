@@ -10,8 +10,8 @@ from random import Random
 
 import duckdb
 
-from catalog.types import INTEGER, VARCHAR, Kind, SqlType
-from sql.ir.functions import FUNCTIONS
+from ivm.catalog.types import INTEGER, VARCHAR, Kind, SqlType
+from ivm.sql.ir.functions import FUNCTIONS
 from tests.random.kinds import KIND_OF, KINDS
 from tests.random.literals import typed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.text.dictionary import TextDictionary

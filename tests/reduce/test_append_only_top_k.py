@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.operators.top_k import AppendOnlyTopK
 from tests.reduce.test_top_k import Driver as AnyDriver
 from tests.reduce.test_top_k import assert_the_laws, worlds

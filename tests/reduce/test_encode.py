@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.ordered.row_order import RowOrder, Term, ordered_words
 

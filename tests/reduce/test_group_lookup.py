@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.reduce import Reduce

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.kernels.groups.block import FREE, LAST_FREE, LIVE, PARTITIONS, USED
 from ivm.kernels.groups.slots import ENTRIES
 from ivm.trace.keyed.group_reader import GroupReader

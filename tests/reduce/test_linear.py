@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.operators.multiplicities import Negate, Threshold, Union
 from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, apply, from_delta, plain, to_delta

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
 from ivm.operators.accumulable import AggregateSpec
 from ivm.render.reduce import ordered_by
 from ivm.trace.ordered import ordered_tree

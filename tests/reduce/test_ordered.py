@@ -14,15 +14,15 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal, list_of
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal, list_of
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.reduce import Reduce
 from ivm.render.reduce import ordered_by
+from ivm.sql.ir.aggregates import AGGREGATES, ORDERED, Reduction, aggregate_of
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.column import Column
 from ivm.trace.ordered.row_order import Term
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.aggregates import AGGREGATES, ORDERED, Reduction, aggregate_of
 from tests.model.folds import FOLDS
 from tests.reduce.model import Bag, Update, apply, from_column, plain, sort_key, to_delta
 from tests.states import rollback, seal, step

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.reduce import Reduce
 from ivm.trace.text.dictionary import TextDictionary

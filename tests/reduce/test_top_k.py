@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
+from ivm.catalog.types import BIGINT, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
 from ivm.operators.top_k import TopK
 from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, apply, from_delta, plain, sort_key, to_delta

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
@@ -20,12 +20,12 @@ from ivm.operators.window import Window as WindowOperator
 from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
+from ivm.sql.ir.relation import Get, Order, Window
+from ivm.sql.ir.window_function import WindowFunction
 from ivm.trace.columns.column import Column
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.view_log import ViewLog
-from sql.ir.relation import Get, Order, Window
-from sql.ir.window_function import WindowFunction
 from tests.reduce.model import from_delta, to_delta
 from tests.reduce.test_reduce import worlds
 from tests.reduce.test_top_k import worlds as top_k_worlds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -20,7 +20,7 @@ from catalog.types import (
     SqlType,
     decimal,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import arguments
 
 D4, D15, D18, D38, D20 = decimal(4, 2), decimal(15, 2), decimal(18, 4), decimal(38, 4), decimal(20, 2)

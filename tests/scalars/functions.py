@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -16,7 +16,7 @@ from catalog.types import (
     SqlType,
     decimal,
 )
-from sql.ir.scalar import Call, Column
+from ivm.sql.ir.scalar import Call, Column
 from tests.scalars.cases import D4, D15, D38, INTEGERS, Case, call, lit
 
 _DOUBLES = {

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.types import (
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -33,12 +33,12 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.columns import from_objects, objects
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.limits import limits
+from ivm.sql.ir.scalar import Column, Scalar
 from ivm.trace.columns.column import DTYPES
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Group, Layout, delta_of
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.limits import limits
-from sql.ir.scalar import Column, Scalar
 
 Row = Sequence[Any]
 EXACT = decimal.Context(prec=60)

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType
+from ivm.catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType
 from ivm.render.scalars.by_bytes import function_of, functions_in
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace.columns.batch import Batch, Reader, Readers, TextHabit
 from ivm.trace.delta import Delta, Group, concat_deltas, delta_of, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, duckdb_rows, is_compiled, program_of, python_of
 
 TEXT = Column(0, VARCHAR)

@@ -13,7 +13,7 @@ from ivm.render.scalars import bound, codegen, shape
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.shape import Shape
 from ivm.session.database import core_of
-from sql.ir.scalar import Column, columns_of
+from ivm.sql.ir.scalar import Column, columns_of
 from tests.engine import world
 from tests.scalars import test_program
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from ivm.render.scalars.text_dates import strftime, try_strptime
-from sql.types.printed import READ, WRITTEN, unknown_specifier
+from ivm.sql.types.printed import READ, WRITTEN, unknown_specifier
 
 READINGS = [
     ("2020-01-05", "%Y-%m-%d"),

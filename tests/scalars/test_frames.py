@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.helpers import LARGE, Errands, Helpers
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, is_compiled, program_of, python_of
 
 TYPES: tuple[SqlType, ...] = (INTEGER, BIGINT, HUGEINT, DOUBLE, BOOLEAN, VARCHAR)

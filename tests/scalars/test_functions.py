@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.types import VARCHAR, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import VARCHAR, SqlType
 from ivm.render.scalars.compiler import Compiler
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.scalar import Call
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.functions import function_of
-from sql.ir.scalar import Call
 from tests.model.scalar import value_of
 from tests.scalars.cases import Case
 from tests.scalars.functions import function_cases, quiet_cases, raising

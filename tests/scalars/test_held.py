@@ -9,17 +9,17 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, decimal
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, decimal
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.render.scalars.writer import Masked
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import is_compiled, python_of
 
 TYPES: tuple[SqlType, ...] = (INTEGER, BIGINT, decimal(15, 2), HUGEINT, DOUBLE, DATE, BOOLEAN, VARCHAR)

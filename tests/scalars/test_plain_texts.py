@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     DATE,
     DOUBLE,
@@ -22,9 +22,9 @@ from catalog.types import (
     decimal,
 )
 from ivm.render.scalars.columns import objects, stored
+from ivm.sql.types.texts import reader
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.columns.plain_texts import cast_numerals, cast_plainly
-from sql.types.texts import reader
 
 TYPES = (BIGINT, INTEGER, UTINYINT, UBIGINT, HUGEINT, DOUBLE, DATE, TIMESTAMP, decimal(9, 2), decimal(38, 5))
 NUMBERS = ["0", "-0", "007", "1", "-1", "12.5", "-0.25", "99", "255", "999999999", "1e5", "1E-3", "0.12", "9" * 18]

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR
 from ivm.render.scalars import compiler as compiling
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, delta_over, duckdb_rows, is_compiled, program_of, python_of, same, values_of
 
 A, B = Column(0, INTEGER, False), Column(1, INTEGER, False)

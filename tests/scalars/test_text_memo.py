@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.trace.columns.column import Column
 from ivm.trace.text.dictionary import TextDictionary

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import ivm
-from catalog.types import INTEGER
+from ivm.catalog.types import INTEGER
 from ivm.engine import rehearsal
 from ivm.render.scalars import compiler as compiling
 from ivm.render.scalars.compiler import CALL, WORTH, Compiler
 from ivm.render.scalars.program import MfpProgram
+from ivm.sql.ir.scalar import Call, Column, Literal
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Call, Column, Literal
 from tests.scalars.oracle import program_of
 
 

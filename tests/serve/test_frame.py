@@ -15,7 +15,7 @@ import urllib.request
 import pytest
 
 import ivm
-from catalog.errors import AccessError, BindError, InterfaceError, TypeMismatchError
+from ivm.catalog.errors import AccessError, BindError, InterfaceError, TypeMismatchError
 from ivm.serve import Limits, Settings, serve, user_with_password, user_with_token
 from ivm.serve.errors import CancelledError, DeniedError, LimitError
 from ivm.serve.gate import Gate

@@ -11,8 +11,8 @@ import pyarrow as pa
 import sqlglot
 
 import ivm
-from catalog.names import key
-from catalog.schema import Table
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
 from ivm.session.database import core_of
 from tests.slt.records import Record
 

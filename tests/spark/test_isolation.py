@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import ConstraintError, Error
+from ivm.catalog.errors import ConstraintError, Error
 from ivm.intake.refused_rows import isolated
 
 

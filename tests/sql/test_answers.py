@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from catalog.schema import View
-from sql.bind import bind
+from ivm.catalog.schema import View
+from ivm.sql.bind import bind
 from tests.sql.world import bound, catalog, described, expected, modelled, tables
 
 QUERIES = (

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from catalog.errors import Error, UnsupportedError
-from sql.arguments import IMPLIED, INSTEAD, read_of, refuse_unread
-from sql.arguments import MORE as LISTED
-from sql.bind import bind
-from sql.bind.aggregates import types as aggregates
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.names import columns
-from sql.bind.windows import block as windows
-from sql.parse import parse
-from sql.sql_text import SqlText
-from sql.syntax import query, statements
+from ivm.catalog.errors import Error, UnsupportedError
+from ivm.sql.arguments import IMPLIED, INSTEAD, read_of, refuse_unread
+from ivm.sql.arguments import MORE as LISTED
+from ivm.sql.bind import bind
+from ivm.sql.bind.aggregates import types as aggregates
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.names import columns
+from ivm.sql.bind.windows import block as windows
+from ivm.sql.parse import parse
+from ivm.sql.sql_text import SqlText
+from ivm.sql.syntax import query, statements
 from tests.sql.test_answers import QUERIES
 from tests.sql.world import catalog
 
@@ -229,7 +229,7 @@ def _asked_by_statement(
     found = statements(SqlText(text), "duckdb")
     asked = watched([syntax.tree for syntax in found])
     with monkeypatch.context() as patched:
-        patched.setattr("sql.parse.statements", lambda source, dialect: found)
+        patched.setattr("ivm.sql.parse.statements", lambda source, dialect: found)
         read(text)
     return asked
 

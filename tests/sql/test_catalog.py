@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.catalog import Catalog
-from catalog.errors import BindError
-from catalog.schema import Field, ForeignKey, Table, View
-from catalog.types import BIGINT, INTEGER
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError
+from ivm.catalog.schema import Field, ForeignKey, Table, View
+from ivm.catalog.types import BIGINT, INTEGER
 
 A = Field("a", BIGINT, nullable=False)
 B = Field("b", BIGINT)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from catalog.errors import BindError
-from sql.changes import columns_to_insert, rows_to_delete, rows_to_insert, rows_to_update
-from sql.parse import parse
-from sql.statements import CreateTable, Delete, Insert, Update
+from ivm.catalog.errors import BindError
+from ivm.sql.changes import columns_to_insert, rows_to_delete, rows_to_insert, rows_to_update
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable, Delete, Insert, Update
 
 TABLE = 'CREATE TABLE t (a BIGINT, b DECIMAL(5, 2), "select" VARCHAR, d DATE)'
 ROWS = "INSERT INTO t VALUES (1, 1.5, 'x', DATE '2020-02-03'), (2, NULL, 'y', NULL), (2, 7, NULL, NULL)"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
-from sql.bind import bind
+from ivm.catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
+from ivm.sql.bind import bind
 from tests.sql.world import catalog, database, expected, modelled
 
 # The dialect; the text; what it means, written for DuckDB.

@@ -9,9 +9,9 @@ import duckdb
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ivm.sql.bind import bind
 from ivm.transform.check import check_relation
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
 from tests.model.relation import EndlessError, evaluate
 from tests.sql.test_recursive_queries import (
     OTHERS,

@@ -8,10 +8,10 @@ import duckdb
 import pytest
 
 import ivm
-from catalog.catalog import Catalog
-from sql.bind import bind
-from sql.parse import parse
-from sql.statements import CreateTable
+from ivm.catalog.catalog import Catalog
+from ivm.sql.bind import bind
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 
 TABLE = "CREATE TABLE t (a INTEGER, b VARCHAR, d DATE)"
 ITEMS = {

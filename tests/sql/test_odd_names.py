@@ -6,7 +6,7 @@ import sqlglot
 from sqlglot import exp
 
 import ivm
-from catalog.names import key
+from ivm.catalog.names import key
 from tests.sql.test_supported import CHANGES, SUPPORTED, database
 
 ODD = (

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.errors import BindError, Error, TypeMismatchError
-from sql.parameters import filled
+from ivm.catalog.errors import BindError, Error, TypeMismatchError
+from ivm.sql.parameters import filled
 
 VALUES = [
     None, True, False, 0, -1, 2**31, -(2**63), 2**100, 1.5, -0.25, 1e300, 5e-324, math.inf, -math.inf, Decimal("1.50"),

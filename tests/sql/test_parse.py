@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
-from catalog.schema import Field, ForeignKey, Table
-from catalog.types import (
+from ivm.catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
+from ivm.catalog.schema import Field, ForeignKey, Table
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -17,11 +17,11 @@ from catalog.types import (
     VARCHAR,
     decimal,
 )
-from sql.parse import parse
-from sql.sql_text import SqlText
-from sql.statements import CreateTable, CreateView, Delete, Drop, Explain, Insert, Query, Update
-from sql.syntax import Syntax, query
-from tpch.queries import NAMES, view_sql
+from ivm.sql.parse import parse
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import CreateTable, CreateView, Delete, Drop, Explain, Insert, Query, Update
+from ivm.sql.syntax import Syntax, query
+from ivm.tpch.queries import NAMES, view_sql
 
 
 def test_every_type_of_a_table():

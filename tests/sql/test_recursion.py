@@ -6,21 +6,21 @@ import duckdb
 import pytest
 
 import ivm
-from catalog.catalog import Catalog
-from catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
-from catalog.schema import View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
+from ivm.catalog.schema import View
+from ivm.sql.bind import bind
+from ivm.sql.forgiving import forgiving
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import Apply, LetRec
+from ivm.sql.ir.scalar import Outer, walk
+from ivm.sql.ir.text import relation_text
+from ivm.sql.parse import parse
+from ivm.sql.sql_text import SqlText
+from ivm.sql.statements import CreateTable, Insert, Query
+from ivm.sql.syntax import query
+from ivm.sql.tree import names_read
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.forgiving import forgiving
-from sql.ir.rebuild import nodes
-from sql.ir.relation import Apply, LetRec
-from sql.ir.scalar import Outer, walk
-from sql.ir.text import relation_text
-from sql.parse import parse
-from sql.sql_text import SqlText
-from sql.statements import CreateTable, Insert, Query
-from sql.syntax import query
-from sql.tree import names_read
 from tests.model.relation import evaluate
 from tests.sql.test_refusals import starts
 

@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
+from ivm.sql.bind import bind
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.transform.check import check_relation
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.parse import parse
-from sql.statements import CreateTable
 from tests.model.relation import evaluate
 from tests.sql.recursive_programs import PROGRAMS, SCHEMA
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from catalog.catalog import Catalog
+from ivm.catalog.catalog import Catalog
+from ivm.sql.bind import bind
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.transform.check import check_relation
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.parse import parse
-from sql.statements import CreateTable
 from tests.model.relation import EndlessError, evaluate
 from tests.model.values import to_engine
 

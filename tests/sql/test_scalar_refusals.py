@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
+from ivm.catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from tests.sql.world import bound
 
 # The expression over emp; the part of it that the error points at; the message, as a regular expression.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from sql.ir.scalar import Value
+from ivm.sql.ir.scalar import Value
 from tests.sql.world import bound, catalog, database, described, expected, modelled
 
 _LINES = (Path(__file__).parent / "scalars.txt").read_text(encoding="utf-8").splitlines()

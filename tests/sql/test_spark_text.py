@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import UnsupportedError
-from sql.spark_text import spark_text
+from ivm.catalog.errors import UnsupportedError
+from ivm.sql.spark_text import spark_text
 
 
 @pytest.mark.parametrize(

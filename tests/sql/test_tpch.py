@@ -5,11 +5,11 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from catalog.catalog import Catalog
-from sql.bind import bind
-from sql.parse import parse
-from sql.statements import CreateTable
-from tpch import queries, schema
+from ivm.catalog.catalog import Catalog
+from ivm.sql.bind import bind
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
+from ivm.tpch import queries, schema
 
 
 @pytest.fixture(scope="module")

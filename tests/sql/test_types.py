@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from tests.sql.world import bound, described, expected, modelled
 
 COLUMNS = ("b", "ti", "si", "i", "bi", "hi", "d52", "d152", "d184", "d386", "f", "dt", "ts", "v", "u8", "u16", "u32",

@@ -7,7 +7,7 @@ from collections import Counter
 import duckdb
 import pytest
 
-from catalog.errors import Error, NumericError
+from ivm.catalog.errors import Error, NumericError
 from tests.sql.test_types import BINARY, OPERANDS, UNARY
 from tests.sql.world import bound, expected, modelled
 

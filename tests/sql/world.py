@@ -7,12 +7,12 @@ from functools import cache
 
 import duckdb
 
-from catalog.catalog import Catalog
-from catalog.types import INTERVAL, TIMESTAMPTZ, SqlType
-from sql.bind import BoundQuery, bind
-from sql.ir.scalar import Value
-from sql.parse import parse
-from sql.statements import CreateTable
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.types import INTERVAL, TIMESTAMPTZ, SqlType
+from ivm.sql.bind import BoundQuery, bind
+from ivm.sql.ir.scalar import Value
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from tests.model.relation import evaluate
 from tests.model.values import to_engine
 

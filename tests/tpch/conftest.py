@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks import process
+from ivm.benchmarks import process
+from ivm.tpch.generate import generate
+from ivm.tpch.options import STREAMS, Options
 from tests.sparks import running_here
-from tpch.generate import generate
-from tpch.options import STREAMS, Options
 
 SF = 0.001
 SEED = 7

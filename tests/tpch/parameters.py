@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Callable, Mapping
 from random import Random
 
+from ivm.tpch import queries
 from tests.tpch.vocabulary import COLORS, CONTAINERS, MODES, NATIONS, REGIONS, SEGMENTS, TYPES
-from tpch import queries
 
 Parameters = dict[str, str]
 """The name of each parameter in the specification, and its value as it stands in the text."""

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from ivm.tpch.alone import RowChange, middle, row_changes, told
+from ivm.tpch.options import STREAMS
+from ivm.tpch.reader import open_stream
 from tests.tpch.test_cli import SEEDED, call
-from tpch.alone import RowChange, middle, row_changes, told
-from tpch.options import STREAMS
-from tpch.reader import open_stream
 
 
 def changes(*rows: tuple[int, str, int]) -> pa.Table:

@@ -11,7 +11,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import (
+from ivm.benchmarks import (
     adversarial,
     cluster,
     durability,
@@ -26,17 +26,17 @@ from benchmarks import (
     streaming,
     waiting,
 )
-from benchmarks.adversarial_engine import CASES
-from benchmarks.phases import PHASES, clocked
-from benchmarks.pinned import pinned
-from benchmarks.sharing_plots import ccdf
-from benchmarks.streaming_duckdb import Task as DuckdbTask
-from benchmarks.streaming_engine import Task
-from benchmarks.waiting_engine import KINDS, SCHEMA
-from benchmarks.warm_up import warm_up
+from ivm.benchmarks.adversarial_engine import CASES
+from ivm.benchmarks.phases import PHASES, clocked
+from ivm.benchmarks.pinned import pinned
+from ivm.benchmarks.sharing_plots import ccdf
+from ivm.benchmarks.streaming_duckdb import Task as DuckdbTask
+from ivm.benchmarks.streaming_engine import Task
+from ivm.benchmarks.waiting_engine import KINDS, SCHEMA
+from ivm.benchmarks.warm_up import warm_up
+from ivm.tpch.options import STREAMS
+from ivm.tpch.reader import open_stream
 from tests.tpch.conftest import SF
-from tpch.options import STREAMS
-from tpch.reader import open_stream
 
 
 def run(app: Typer, *arguments: str) -> str:
@@ -282,12 +282,12 @@ def test_every_kind_of_view_can_be_waited_for() -> None:
 
 
 def test_a_measurement_has_a_process_of_its_own(streams: Path) -> None:
-    found = process.measure("benchmarks.streaming_engine", Task(str(streams / "load"), "q6", 0, 1))
+    found = process.measure("ivm.benchmarks.streaming_engine", Task(str(streams / "load"), "q6", 0, 1))
     assert (found["tuples"], found["commits"]) == (6_005, 1)
-    found = process.measure("benchmarks.streaming_duckdb", DuckdbTask(str(streams / "load"), "q6", 0, 1))
+    found = process.measure("ivm.benchmarks.streaming_duckdb", DuckdbTask(str(streams / "load"), "q6", 0, 1))
     assert found["seconds"] > found["append_seconds"] > 0
 
 
 def test_a_failing_measurement_says_what_failed() -> None:
     with pytest.raises(process.BenchmarkError, match="streaming_engine failed for Task"):
-        process.measure("benchmarks.streaming_engine", Task("/nowhere", "q1", 1))
+        process.measure("ivm.benchmarks.streaming_engine", Task("/nowhere", "q1", 1))

@@ -11,16 +11,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import ivm
-from catalog.errors import Error
+from ivm.catalog.errors import Error
+from ivm.tpch import cache, queries
+from ivm.tpch.cli import app
+from ivm.tpch.errors import SetupError
+from ivm.tpch.keeping import begin
+from ivm.tpch.options import Options
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
+from ivm.tpch.spark import why
 from tests.tpch.conftest import SEED, SF
-from tpch import cache, queries
-from tpch.cli import app
-from tpch.errors import SetupError
-from tpch.keeping import begin
-from tpch.options import Options
-from tpch.reader import open_stream
-from tpch.schema import ddl
-from tpch.spark import why
 
 SEEDED = ["--sf", str(SF), "--seed", str(SEED)]
 
@@ -97,14 +97,14 @@ def test_run_over_shards_of_this_process(streams: Path, tmp_path: Path) -> None:
 
 
 def test_a_spark_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, streams: Path) -> None:
-    monkeypatch.setitem(sys.modules, "tpch.spark", None)
+    monkeypatch.setitem(sys.modules, "ivm.tpch.spark", None)
     ran = call("run", *SEEDED, "--views", "q6", "--data", str(streams), "--spark", "local[1]")
     assert isinstance(ran.exception, SetupError)
     assert "install ivm-engine[spark]" in str(ran.exception)
 
 
 def test_generating_without_spark_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "tpch.generate", None)
+    monkeypatch.setitem(sys.modules, "ivm.tpch.generate", None)
     ran = call("run", *SEEDED, "--data", str(tmp_path))
     assert isinstance(ran.exception, SetupError)
     assert "install ivm-engine[tpch]" in str(ran.exception)

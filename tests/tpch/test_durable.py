@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.tpch.queries import NAMES, view_sql
+from ivm.tpch.reader import Stream, open_stream
+from ivm.tpch.schema import ddl
 from tests.durable.opening import killed
-from tpch.queries import NAMES, view_sql
-from tpch.reader import Stream, open_stream
-from tpch.schema import ddl
 
 EVERY = 5
 SOURCE = "refresh"

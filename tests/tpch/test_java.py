@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tpch import java
-from tpch.errors import SetupError
+from ivm.tpch import java
+from ivm.tpch.errors import SetupError
 
 find = java.java_home.__wrapped__  # without the memory of earlier calls
 

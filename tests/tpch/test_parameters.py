@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.tpch import queries
+from ivm.tpch.reader import Stream, open_stream
+from ivm.tpch.schema import ddl
 from tests.tpch.parameters import VALIDATION, parameters, text
 from tests.tpch.vocabulary import COLORS, CONTAINERS, MODES, NATIONS, TYPES
-from tpch import queries
-from tpch.reader import Stream, open_stream
-from tpch.schema import ddl
 
 SETS = 20
 FEW = 2

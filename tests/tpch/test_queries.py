@@ -6,8 +6,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tpch import queries
-from tpch.schema import ddl, relations, update_schema
+from ivm.tpch import queries
+from ivm.tpch.schema import ddl, relations, update_schema
 
 
 def test_the_schema_is_what_duckdb_reads_from_the_same_text() -> None:

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ivm.tpch import manifest
+from ivm.tpch.errors import StreamError
+from ivm.tpch.options import STREAMS
+from ivm.tpch.reader import open_stream, short_columns
+from ivm.tpch.schema import relations
 from tests.tpch.test_streams import stored
-from tpch import manifest
-from tpch.errors import StreamError
-from tpch.options import STREAMS
-from tpch.reader import open_stream, short_columns
-from tpch.schema import relations
 
 DECLARED = {field.name: field.type for relation in relations().values() for field in relation.schema}
 

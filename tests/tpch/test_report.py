@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from ivm.progress import progress
-from tpch.report import amount, duration, size
+from ivm.tpch.report import amount, duration, size
 
 
 @pytest.mark.parametrize(

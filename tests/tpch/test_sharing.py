@@ -13,11 +13,11 @@ import pytest
 import ivm
 from ivm.plan.existing import Existing
 from ivm.session.database import core_of
+from ivm.tpch.options import STREAMS
+from ivm.tpch.queries import NAMES, view_sql
+from ivm.tpch.reader import Stream, StreamBatch, open_stream
+from ivm.tpch.schema import ddl
 from tests.more import by_day, with_more
-from tpch.options import STREAMS
-from tpch.queries import NAMES, view_sql
-from tpch.reader import Stream, StreamBatch, open_stream
-from tpch.schema import ddl
 
 HELD = "SELECT arrangement, kind, rows, views FROM ivm_arrangements ORDER BY ALL"
 

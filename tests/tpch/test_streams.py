@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from ivm.tpch import manifest
+from ivm.tpch.errors import GenerateError
+from ivm.tpch.generate import generate
+from ivm.tpch.options import STREAMS, Options
+from ivm.tpch.schema import relations, update_schema
+from ivm.tpch.source import generator
+from ivm.tpch.streams.refresh import permutation
 from tests.tpch.conftest import OPTIONS, SEED, SF
-from tpch import manifest
-from tpch.errors import GenerateError
-from tpch.generate import generate
-from tpch.options import STREAMS, Options
-from tpch.schema import relations, update_schema
-from tpch.source import generator
-from tpch.streams.refresh import permutation
 
 ORDERS = 1_500
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import plan, suite
-from benchmarks.engine import takes_threads
-from benchmarks.figures import read
-from benchmarks.report.report import SECTIONS
+from ivm.benchmarks import plan, suite
+from ivm.benchmarks.engine import takes_threads
+from ivm.benchmarks.figures import read
+from ivm.benchmarks.report.report import SECTIONS
 from tests.tpch.conftest import SF, measuring_here
 
 WITHOUT_PLOTS = {"scale"}

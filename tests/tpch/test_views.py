@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.tpch.options import STREAMS
+from ivm.tpch.queries import NAMES, view_sql
+from ivm.tpch.reader import Stream, open_stream
+from ivm.tpch.schema import ddl
 from tests.more import by_day, with_more
-from tpch.options import STREAMS
-from tpch.queries import NAMES, view_sql
-from tpch.reader import Stream, open_stream
-from tpch.schema import ddl
 
 BATCHES = 6
 ALL = list(product(STREAMS, (False, True), (False, True)))

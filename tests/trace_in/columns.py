@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.trace.columns.column import DTYPES, Column
 
 _WORD = 1 << 64

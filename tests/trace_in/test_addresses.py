@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field
-from catalog.types import (
+from ivm.catalog.schema import Field
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,

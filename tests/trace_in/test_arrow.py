@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import types
-from catalog.types import Physical, SqlType, decimal
+from ivm.catalog import types
+from ivm.catalog.types import Physical, SqlType, decimal
 from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.batch import Reader
 from ivm.trace.columns.column import DTYPES, Column

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import types
-from catalog.types import Physical
+from ivm.catalog import types
+from ivm.catalog.types import Physical
 from ivm.trace.columns.column import Column
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Columns, Delta, Group, delta_of, plain_layout

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog import types
-from catalog.errors import Error
-from catalog.schema import Field
-from catalog.types import SqlType, decimal
+from ivm.catalog import types
+from ivm.catalog.errors import Error
+from ivm.catalog.schema import Field
+from ivm.catalog.types import SqlType, decimal
 from ivm.intake.as_it_is import first_look
 from ivm.intake.well_formed import SHOWN, check_shown, check_well_formed
 from ivm.trace.columns.arrow import arrow_type, is_direct, to_column

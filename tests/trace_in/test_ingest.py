@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from catalog import types
-from catalog.errors import ConstraintError, TypeMismatchError
-from catalog.schema import Field, Schema
-from catalog.types import SqlType, decimal
+from ivm.catalog import types
+from ivm.catalog.errors import ConstraintError, TypeMismatchError
+from ivm.catalog.schema import Field, Schema
+from ivm.catalog.types import SqlType, decimal
 from ivm.intake.ingest import Intake
 
 FIELDS: Schema = (

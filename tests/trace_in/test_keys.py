@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.hashing import function as hashing
 from ivm.trace.columns.column import Column
 from ivm.trace.index.keys import KeyLayout

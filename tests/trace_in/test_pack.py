@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.memory.in_place import look_up
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.index.keys import KeyLayout

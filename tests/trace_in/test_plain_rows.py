@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from catalog import types
-from catalog.errors import Error
-from catalog.schema import Field
-from catalog.types import SqlType, decimal
+from ivm.catalog import types
+from ivm.catalog.errors import Error
+from ivm.catalog.schema import Field
+from ivm.catalog.types import SqlType, decimal
 from ivm.intake.as_it_is import AsItIs
 from ivm.intake.ingest import Intake
 from ivm.kernels.memory.places import BIT, STRIDE, VALIDITY

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.intake.as_it_is import first_look
 from ivm.trace.columns.arrow import to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers

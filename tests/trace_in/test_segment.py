@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog import types
-from catalog.errors import Error
-from catalog.types import SqlType, decimal, list_of
+from ivm.catalog import types
+from ivm.catalog.errors import Error
+from ivm.catalog.types import SqlType, decimal, list_of
 from ivm.trace.columns.arrow import arrow_type, to_column
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.segment import Segment, Segments, column_to_arrow, columns_to_arrow, segment_of

@@ -8,10 +8,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from catalog import types
-from catalog.errors import TypeMismatchError
-from catalog.schema import Field
-from catalog.types import SqlType, decimal
+from ivm.catalog import types
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import SqlType, decimal
 from ivm.intake.ingest import Intake
 from ivm.intake.spark_casts import cast_to_write, spark_type
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import types
-from catalog.types import SqlType
+from ivm.catalog import types
+from ivm.catalog.types import SqlType
 from ivm.trace import view_log as module
 from ivm.trace.columns.column import Column
 from ivm.trace.consolidate import EqualRows

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog import types
-from catalog.errors import TypeMismatchError
-from catalog.schema import Field
-from catalog.types import SqlType, decimal
+from ivm.catalog import types
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import SqlType, decimal
 from ivm.intake.ingest import Intake
 
 MANY = 2000

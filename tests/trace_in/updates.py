@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from catalog import types
-from catalog.types import SqlType
+from ivm.catalog import types
+from ivm.catalog.types import SqlType
 from ivm.trace.delta import Delta, delta_of
 from tests.trace_in.columns import column_of, python_values
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Table
-from catalog.types import BIGINT, INTEGER, VARCHAR, decimal
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import BIGINT, INTEGER, VARCHAR, decimal
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.delta import Delta
 from ivm.trace.rows.table_store import Mode, TableStore

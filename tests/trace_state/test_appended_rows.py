@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, SqlType, decimal
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, SqlType, decimal
 from ivm.kernels.memory.places import STRIDE
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Array, Column

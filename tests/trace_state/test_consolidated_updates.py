@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import product
 from typing import Any
 
-from catalog.types import BIGINT, DOUBLE, VARCHAR, decimal
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR, decimal
 from ivm.trace.consolidate import consolidate
 from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import apply, from_delta, to_delta

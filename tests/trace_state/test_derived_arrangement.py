@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, INTEGER, Physical
+from ivm.catalog.types import BIGINT, INTEGER, Physical
 from ivm.trace.columns.column import Column
 from ivm.trace.delta import delta_of
 from ivm.trace.index.arrangement import Arrangement

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog import types
-from catalog.types import Physical, decimal
+from ivm.catalog import types
+from ivm.catalog.types import Physical, decimal
 from ivm.kernels.memory.places import ADDRESS, PIECES, STRIDE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers

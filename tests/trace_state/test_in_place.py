@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
 from ivm.intake.as_it_is import AsItIs
 from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers

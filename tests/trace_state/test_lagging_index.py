@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, Physical
+from ivm.catalog.types import BIGINT, Physical
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.index import arrangement as arrangement_module
 from ivm.trace.index.arrangement import Arrangement

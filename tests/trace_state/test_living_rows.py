@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, VARCHAR
+from ivm.catalog.types import BIGINT, VARCHAR
 from ivm.kernels.hashing.function import WORDS, digest_rows
 from ivm.trace.columns.column import Column
 from ivm.trace.delta import Columns

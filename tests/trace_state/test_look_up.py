@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
 from ivm.kernels.hashing.ascending import fences_up_to
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.walk import Walk

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import ConstraintError
-from catalog.schema import Table
+from ivm.catalog.errors import ConstraintError
+from ivm.catalog.schema import Table
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_state.tables import (

@@ -10,19 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT, DOUBLE, VARCHAR, decimal
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR, decimal
 from ivm.kernels.ordered.batch import add_rows
 from ivm.operators.window_layout import WindowLayout
+from ivm.sql.ir.relation import Get, Order, Window
+from ivm.sql.ir.scalar import Column
+from ivm.sql.ir.window_function import Frame, WindowFunction
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.segment import Segment, column_to_arrow
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import RowOrder, Term
 from ivm.trace.ordered.window_tree import WindowReader
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Get, Order, Window
-from sql.ir.scalar import Column
-from sql.ir.window_function import Frame, WindowFunction
 from tests.reduce.model import to_delta
 from tests.states import rollback, seal, step
 from tests.windows.worlds import Driver

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.hashing.packed import pack_complete
 from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import DTYPES, Column

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT
+from ivm.catalog.types import BIGINT
 from ivm.kernels.step.state import BEFORE, DIED, EARLIER, LAST, MORTAL, ROWS
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.rows.row_store import RowStore

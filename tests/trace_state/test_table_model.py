@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.errors import ConstraintError
+from ivm.catalog.errors import ConstraintError
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_state.tables import (

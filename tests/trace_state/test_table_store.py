@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import ConstraintError, Error
-from catalog.schema import Field, Table
-from catalog.types import BIGINT, BOOLEAN, VARCHAR
+from ivm.catalog.errors import ConstraintError, Error
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import BIGINT, BOOLEAN, VARCHAR
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta

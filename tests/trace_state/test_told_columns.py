@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, DATE, SqlType, decimal
+from ivm.catalog.types import BIGINT, DATE, SqlType, decimal
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.computed import Read

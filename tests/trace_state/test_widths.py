@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ivm
-from catalog.types import BIGINT, SqlType, decimal
+from ivm.catalog.types import BIGINT, SqlType, decimal
 from ivm.session.database import core_of
 from ivm.trace.columns.arrow import arrow_type, to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.hashing.keys import HALF, NULL, NULL_BIT, WORD
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.places import places_of

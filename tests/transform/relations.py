@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, SqlType, decimal, list_of
-from sql.ir.aggregate import Aggregate
-from sql.ir.reference import Reference
-from sql.ir.relation import (
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, SqlType, decimal, list_of
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.reference import Reference
+from ivm.sql.ir.relation import (
     Asof,
     Constant,
     Filter,
@@ -30,8 +30,8 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar, Value
-from sql.ir.window_function import WindowFunction
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, Value
+from ivm.sql.ir.window_function import WindowFunction
 from tests.windows.worlds import functions
 
 MONEY = decimal(6, 2)

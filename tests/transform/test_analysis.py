@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, decimal
 from ivm.analysis.determined import determined
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise, value_range
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import is_unique, unique_keys
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, decimal
 from ivm.plan.lower import lower
 from ivm.plan.node import Sizes
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.relation import Constant, Filter, Get, Join, Project, Reduce
+from ivm.sql.ir.scalar import Call, Column, Literal, walk
 from ivm.transform.pipeline import optimize
-from sql.ir.classes import merged_classes
-from sql.ir.relation import Constant, Filter, Get, Join, Project, Reduce
-from sql.ir.scalar import Call, Column, Literal, walk
 from tests.model.scalar import is_true, raises, value_of
 from tests.transform.relations import KEYED, LOOSE, relations, row, scalars, tables
 from tests.transform.test_semantics import RELAXED, meaning

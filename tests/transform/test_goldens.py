@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.catalog import Catalog
-from catalog.function import PythonFunction
-from catalog.types import BIGINT
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.function import PythonFunction
+from ivm.catalog.types import BIGINT
+from ivm.sql.bind import bind
+from ivm.sql.ir.text import relation_text
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.transform import pipeline
 from ivm.transform.pipeline import RULES, apply, optimize
-from sql.bind import bind
-from sql.ir.text import relation_text
-from sql.parse import parse
-from sql.statements import CreateTable
 from tests.transform.goldens import FOLDER, UNCHANGED, read, rewriting, settled
 
 SCHEMA = """

@@ -9,17 +9,13 @@ from hypothesis import assume, given
 from hypothesis import settings as set_to
 from hypothesis import strategies as st
 
-from catalog.errors import NumericError
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN
 from ivm.analysis.carried import carried_by_all
-from ivm.transform.check import check_relation
-from ivm.transform.entered import entered
-from ivm.transform.pipeline import apply, optimize
-from ivm.transform.restrict_loop import restrict_loop
-from sql.ir.aggregate import Aggregate
-from sql.ir.rebuild import nodes
-from sql.ir.relation import (
+from ivm.catalog.errors import NumericError
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.rebuild import nodes
+from ivm.sql.ir.relation import (
     Binding,
     Filter,
     Join,
@@ -31,7 +27,11 @@ from sql.ir.relation import (
     Relation,
     Union,
 )
-from sql.ir.scalar import Call, Literal
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.transform.check import check_relation
+from ivm.transform.entered import entered
+from ivm.transform.pipeline import apply, optimize
+from ivm.transform.restrict_loop import restrict_loop
 from tests.model.relation import EndlessError, evaluate
 from tests.transform.relations import KEYED, LOOSE, predicates, relations, row, scalars, tables
 from tests.transform.test_semantics import EVERY_RULE, LARGEST, RELAXED

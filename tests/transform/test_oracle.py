@@ -7,17 +7,17 @@ from collections import Counter
 import duckdb
 import pytest
 
-from catalog.catalog import Catalog
-from catalog.clock import CLOCK
-from catalog.function import PythonFunction
-from catalog.types import BIGINT, TIMESTAMPTZ
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import CLOCK
+from ivm.catalog.function import PythonFunction
+from ivm.catalog.types import BIGINT, TIMESTAMPTZ
+from ivm.sql.bind import bind
+from ivm.sql.ir.clock import NOW
+from ivm.sql.ir.rebuild import map_scalars
+from ivm.sql.ir.scalar import Literal, rewrite
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.ir.clock import NOW
-from sql.ir.rebuild import map_scalars
-from sql.ir.scalar import Literal, rewrite
-from sql.parse import parse
-from sql.statements import CreateTable
 from tests.model.relation import evaluate
 from tests.model.values import to_engine
 from tests.transform.test_goldens import CASES, SCHEMA

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from ivm.transform.check import check_relation
 from ivm.transform.pipeline import RULES, apply, fixpoint, optimize
 from ivm.transform.rewrite import names

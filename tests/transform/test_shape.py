@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-import tpch
-from catalog.catalog import Catalog
+from ivm import tpch
+from ivm.catalog.catalog import Catalog
+from ivm.sql.bind import bind
+from ivm.sql.ir.classes import merged_classes
+from ivm.sql.ir.rebuild import offsets
+from ivm.sql.ir.relation import Filter, Get, Join, Map, Project, inputs_of
+from ivm.sql.ir.scalar import columns_of
+from ivm.sql.parse import parse
+from ivm.sql.statements import CreateTable
 from ivm.transform.pipeline import optimize
-from sql.bind import bind
-from sql.ir.classes import merged_classes
-from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, Map, Project, inputs_of
-from sql.ir.scalar import columns_of
-from sql.parse import parse
-from sql.statements import CreateTable
 
 FOLDER = Path(tpch.__file__).parent
 # How many tables each query joins.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, decimal
-from sql.ir.aggregate import Aggregate
-from sql.ir.relation import (
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, decimal
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.relation import (
     Constant,
     Filter,
     Get,
@@ -21,8 +21,8 @@ from sql.ir.relation import (
     TopK,
     Union,
 )
-from sql.ir.scalar import Call, Column, Literal
-from sql.ir.text import literal_text, relation_text, scalar_text
+from ivm.sql.ir.scalar import Call, Column, Literal
+from ivm.sql.ir.text import literal_text, relation_text, scalar_text
 
 A, B, C = (Column(i, BIGINT) for i in range(3))
 T = Column(3, VARCHAR)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from ivm.tpch.generate import generate
+from ivm.tpch.options import Options
 from tests.transport.sessions import session
-from tpch.generate import generate
-from tpch.options import Options
 
 TWO_EXECUTORS = "local-cluster[2,1,1024]"
 SF = 0.01

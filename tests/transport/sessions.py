@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ivm.spark.settings import ADVISED, NEEDED
 from ivm.spark.transport import Changes, Functions, SparkTransport
+from ivm.tpch.java import java_home
 from tests.house.modules import ROOT
 from tests.sparks import FEW_TASKS, INTERPRETED, QUICK_JAVA
 from tests.transport import toy
-from tpch.java import java_home
 
 FUNCTIONS = Functions("tests.transport.toy.task", "tests.transport.toy.ingest")
 

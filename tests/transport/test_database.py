@@ -26,11 +26,11 @@ from ivm.spark.database import SparkDatabase
 from ivm.spark.parquet import argument_of
 from ivm.spark.scans import parts, rows_as
 from ivm.spark.tasks import rows_of_files
+from ivm.tpch.queries import NAMES, view_sql
+from ivm.tpch.reader import open_stream
+from ivm.tpch.schema import ddl
 from tests.more import with_more
 from tests.transport.test_kills import executor_of
-from tpch.queries import NAMES, view_sql
-from tpch.reader import open_stream
-from tpch.schema import ddl
 
 SHOP = (
     "CREATE TABLE city (name VARCHAR PRIMARY KEY, country VARCHAR) REPLICATED;"

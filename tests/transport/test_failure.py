@@ -18,7 +18,7 @@ During handling of the above exception, another exception occurred:
 Traceback (most recent call last):
   File "/opt/ivm/cluster/copies.py", line 7, in task
     raise StorageError(message)
-catalog.errors.StorageError: cannot read s3://b/log/7: it is cut off
+ivm.catalog.errors.StorageError: cannot read s3://b/log/7: it is cut off
 at byte 100
  SQLSTATE: 38000
 \tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1097)
@@ -66,7 +66,7 @@ Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, most recen
         (STARTED.format("  Fatal Python error: no home", ""), "Python does not start on a worker: Fatal Python error: no home"),
         (STARTED.format("", ""), "ivm.spark.daemon ends as soon as it is started on a worker, whose log says why; see that ivm"),
         (STARTED.format("  a warning", " and terminated with code: 137."), "a Python worker died each time it was tried, most"),
-        (PYTHON.replace("catalog.errors.StorageError: cannot read s3://b/log/7: it is cut off",
+        (PYTHON.replace("ivm.catalog.errors.StorageError: cannot read s3://b/log/7: it is cut off",
                         "AttributeError: Can't get attribute 'Round' on <module 'ivm.spark.worker' from 'x'>"),
          "Can't get attribute 'Round' on <module 'ivm.spark.worker' from 'x'> of a worker, which has another release of ivm"),
         (JAVA.format('java.io.IOException: Cannot run program "/no/python": error=2, No such file or directory')

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 import ivm
-from catalog.errors import ClusterError, StorageError
+from ivm.catalog.errors import ClusterError, StorageError
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.file_parts import FileParts
 from ivm.session.database import core_of

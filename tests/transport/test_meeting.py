@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from catalog.errors import ClusterError, StorageError
+from ivm.catalog.errors import ClusterError, StorageError
 from ivm.cluster.files import Files
 from ivm.cluster.folders import address_of
 from ivm.spark.meeting import answer_of, meet

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import ivm.spark
-from catalog.errors import ClusterError, UnsupportedError
+from ivm.catalog.errors import ClusterError, UnsupportedError
 from ivm.spark.settings import ADVISED, NEEDED, check, check_session, cores, is_one_process, problems
 
 RIGHT = {**NEEDED, "spark.master": "spark://host:7077", "spark.executor.cores": "4"}

@@ -7,9 +7,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import cluster_engine
+from ivm.benchmarks import cluster_engine
+from ivm.tpch.cli import app
 from tests.transport.conftest import SF, TWO_EXECUTORS
-from tpch.cli import app
 
 
 def test_a_stream_is_maintained_over_spark_and_goes_on_where_it_ended(spark, streams, tmp_path):

@@ -10,7 +10,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from catalog.errors import ClusterError, InterfaceError
+from ivm.catalog.errors import ClusterError, InterfaceError
 from ivm.spark import transport, worker
 from ivm.spark.failure import as_one_error
 from ivm.spark.transport import Changes, SparkTransport

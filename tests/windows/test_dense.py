@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT, DOUBLE, HUGEINT
-from sql.ir.relation import Get, Order, Window
-from sql.ir.scalar import Column, Literal
-from sql.ir.window_function import Frame, WindowFunction
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, DOUBLE, HUGEINT
+from ivm.sql.ir.relation import Get, Order, Window
+from ivm.sql.ir.scalar import Column, Literal
+from ivm.sql.ir.window_function import Frame, WindowFunction
 from tests.reduce.model import Update
 from tests.windows.worlds import Bag, Driver, applied, close
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from sql.ir.relation import Window
+from ivm.sql.ir.relation import Window
 from tests.reduce.model import Update
 from tests.states import rollback
 from tests.windows.worlds import Bag, Driver, applied, close, normal, worlds

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT, HUGEINT
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, HUGEINT
+from ivm.sql.ir.relation import Get, Order, Window
+from ivm.sql.ir.scalar import Column, Literal
+from ivm.sql.ir.window_function import Frame, WindowFunction
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import delta_of
-from sql.ir.relation import Get, Order, Window
-from sql.ir.scalar import Column, Literal
-from sql.ir.window_function import Frame, WindowFunction
 from tests.states import seal, step
 from tests.windows.worlds import Driver
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, decimal
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, decimal
 from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
+from ivm.sql.ir.relation import Get, Order, Window
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Get, Order, Window
-from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 from tests.model.relation import evaluate
 from tests.model.scalar import value_of
 from tests.model.values import canonical

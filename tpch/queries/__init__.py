@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib import resources
 
-from tpch.schema import relations
+from ivm.tpch.schema import relations
 
 NAMES = tuple(f"q{number}" for number in range(1, 23))
 
@@ -16,7 +16,7 @@ def text(name: str) -> str:
     """The SELECT text of query `name` ('q1' .. 'q22'), without semicolon or leading comment; KeyError if unknown."""
     if name not in NAMES:
         raise KeyError(f"there is no TPC-H query {name!r}; they are q1 .. q22")
-    file = resources.files("tpch.queries").joinpath(f"q{int(name[1:]):02}.sql")
+    file = resources.files("ivm.tpch.queries").joinpath(f"q{int(name[1:]):02}.sql")
     lines = file.read_text(encoding="utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith("--")).strip().rstrip(";")
 
@@ -24,7 +24,7 @@ def text(name: str) -> str:
 @cache
 def title(name: str) -> str:
     """What query `name` is called in the specification, with the parameters of its text."""
-    file = resources.files("tpch.queries").joinpath(f"q{int(name[1:]):02}.sql")
+    file = resources.files("ivm.tpch.queries").joinpath(f"q{int(name[1:]):02}.sql")
     return file.read_text(encoding="utf-8").splitlines()[0].removeprefix("-- ")
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tpch.schema import relations
-from tpch.source import ROW, Generated
-from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
+from ivm.tpch.schema import relations
+from ivm.tpch.source import ROW, Generated
+from ivm.tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
 
 _UPDATES_AT_SCALE_1 = 150_000
 _FEWEST = 100

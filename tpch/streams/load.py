@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from tpch.schema import relations
-from tpch.source import ROW, Generated
-from tpch.streams.plan import INSERT, Plan, RelationChanges, updates
+from ivm.tpch.schema import relations
+from ivm.tpch.source import ROW, Generated
+from ivm.tpch.streams.plan import INSERT, Plan, RelationChanges, updates
 
 
 def plan(source: Generated) -> Plan:

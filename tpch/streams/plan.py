@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tpch.schema import DIFF, TIME, relations
+from ivm.tpch.schema import DIFF, TIME, relations
 
 BASE_TIME = 1
 FIRST_CHANGE = BASE_TIME + 1

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tpch.errors import GenerateError
-from tpch.options import DEFAULT_PAIRS
-from tpch.schema import relations
-from tpch.source import ROW, Generated
-from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
+from ivm.tpch.errors import GenerateError
+from ivm.tpch.options import DEFAULT_PAIRS
+from ivm.tpch.schema import relations
+from ivm.tpch.source import ROW, Generated
+from ivm.tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
 
 _ORDERS_PER_PAIR = 1_500  # at scale factor 1
 _FREE_KEY_SETS = 3

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from catalog import calendar
+from ivm.catalog import calendar
 from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.numbers import elementwise
 from ivm.kernels.numbers.exact_float import load

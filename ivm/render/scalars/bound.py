@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.compiling.calling import address_of
 from ivm.kernels.memory.frame import HEAD, ROOM
 from ivm.kernels.memory.places import WORDS

@@ -8,18 +8,18 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from catalog.types import BOOLEAN, VARCHAR, Kind, Physical
+from ivm.catalog.types import BOOLEAN, VARCHAR, Kind, Physical
 from ivm.render.scalars.bodies.texts import is_light, native_of
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.scratch import is_remembered, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.text_natives import Native, column_of
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, rewrite
 from ivm.trace.columns.column import Array
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Layout
 from ivm.trace.text.texts import Texts
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, rewrite
 
 _MOST_LAYOUTS = 64
 _Asked = tuple[int, int, tuple["Function", ...]]

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import ivm.kernels
-from catalog import calendar
+from ivm.catalog import calendar
 from ivm.kernels.compiling.calling import dispatcher_of
 
 Kernel = Callable[..., int]

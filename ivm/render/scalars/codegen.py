@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from catalog.types import Kind, Physical
 from ivm.analysis.ranges import can_raise
+from ivm.catalog.types import Kind, Physical
 from ivm.kernels.memory.frame import END, FIRST, HEAD, ROOM
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.functions import Context
@@ -19,8 +19,8 @@ from ivm.render.scalars.scratch import is_remembered, memo_of, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.writer import Access, Arguments, Masked, NotCompiledError, Value, Writer
-from sql.ir.functions import function_of
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 
 FAILED, UNKNOWN, OTHERWISE = -1, -2, -3
 """What a loop returns in place of the number of rows: a row raises; a memo does not know a string; a column does not

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.trace.columns.column import DTYPES, Array, Bools, Column
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.delta import Delta

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import BLOB, Kind, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BLOB, Kind, SqlType
 from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.single_text import single_text
+from ivm.sql.ir.blobs import ANY_BYTES, blob_text
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.limits import limits
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.types.texts import writer
 from ivm.trace.columns.column import Bools, Column
-from sql.ir.blobs import ANY_BYTES, blob_text
-from sql.ir.functions import function_of
-from sql.ir.limits import limits
-from sql.ir.scalar import Call, Literal
-from sql.types.texts import writer
 
 
 def formatter(type_: SqlType) -> Callable[[Any], str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from catalog.types import VARCHAR
+from ivm.catalog.types import VARCHAR
 from ivm.render.scalars.columns import Rows
 from ivm.render.scalars.text_memo import TextMemo
+from ivm.sql.ir.scalar import Scalar
 from ivm.trace.columns.column import Column
 from ivm.trace.text.dictionary import Literals, TextDictionary
 from ivm.trace.text.texts import Texts
-from sql.ir.scalar import Scalar
 
 Evaluate = Callable[[Rows], Column]
 Apply = Callable[..., Column]

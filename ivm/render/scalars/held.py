@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.memory.places import BIT, PIECES, SIZE, STRIDE, VALIDITY
 from ivm.render.scalars.writer import Access, Masked
 from ivm.trace.columns.column import Ints

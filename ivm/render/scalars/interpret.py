@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from catalog import calendar
-from catalog.types import Physical
 from ivm.analysis.ranges import can_raise
+from ivm.catalog import calendar
+from ivm.catalog.types import Physical
 from ivm.kernels.numbers import elementwise, wide
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.table import BODIES
@@ -31,12 +31,12 @@ from ivm.render.scalars.plain_casts import by_bytes
 from ivm.render.scalars.scratch import is_remembered, memo_of, over_scratch, passes_texts
 from ivm.render.scalars.texts import by_value, compare_columns, is_by_value
 from ivm.render.scalars.writer import Script, Value
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.ir.scalar import Column as Reference
+from ivm.sql.types.texts import nearest_single
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.computed import TextFunction
-from sql.ir.functions import function_of
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.ir.scalar import Column as Reference
-from sql.types.texts import nearest_single
 
 
 def interpreter(scalar: Scalar, context: Context) -> Evaluate:

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import VARCHAR, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import VARCHAR, SqlType
 from ivm.render.scalars.columns import Rows, spread
 from ivm.render.scalars.functions import Evaluate
 from ivm.render.scalars.text_memo import TextMemo
+from ivm.sql.ir.asking import CASTS
+from ivm.sql.ir.scalar import Call, Column, Scalar, walk
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.column import readonly
 from ivm.trace.columns.plain_texts import cast_numerals, is_of_numerals
 from ivm.trace.delta import Delta
 from ivm.trace.text.texts import Texts
-from sql.ir.asking import CASTS
-from sql.ir.scalar import Call, Column, Scalar, walk
 
 _LOAD = 1 << 12
 """Of fewer rows what is remembered is asked: it may be of use to later ones."""

@@ -23,11 +23,11 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.plain_casts import PlainCasts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
+from ivm.sql.ir.scalar import Column as Reference
+from ivm.sql.ir.scalar import Scalar, walk
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Column as Reference
-from sql.ir.scalar import Scalar, walk
 
 if TYPE_CHECKING:
     from ivm.render.scalars.bound import BoundLoop, LoopLeg

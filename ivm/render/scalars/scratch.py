@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache, partial
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.columns import Rows, dense
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.texts import by_value, is_by_value
+from ivm.sql.ir.functions import is_null_of_null
+from ivm.sql.ir.scalar import Call, Scalar, columns_of, rewrite, walk
+from ivm.sql.ir.scalar import Column as Reference
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.delta import delta_of
-from sql.ir.functions import is_null_of_null
-from sql.ir.scalar import Call, Scalar, columns_of, rewrite, walk
-from sql.ir.scalar import Column as Reference
 
 _PASSED_ON = frozenset(("case", "coalesce", "nullif", "greatest", "least", "raise_if"))
 """Functions that make no text of texts: they give one of those that they are given."""

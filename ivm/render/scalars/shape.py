@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from catalog.types import JSON, VARCHAR, Kind, Physical
 from ivm.analysis.ranges import can_raise
+from ivm.catalog.types import JSON, VARCHAR, Kind, Physical
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.scratch import is_remembered, passes_texts
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, rewrite, walk
 from ivm.trace.delta import Layout, Place
-from sql.ir.functions import function_of
-from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, rewrite, walk
 
 MOST = 180
 """What one loop may weigh; that takes the compiler a second or two."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from catalog.calendar import DAY, civil, day_of, day_of_year, iso_week, iso_year, last_of_month
+from ivm.catalog.calendar import DAY, civil, day_of, day_of_year, iso_week, iso_year, last_of_month
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

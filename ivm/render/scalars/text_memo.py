@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.texts.sweep import take_unmarked
 from ivm.render.scalars.columns import both
 from ivm.trace.columns.column import DTYPES, NO_MASK, Array, Column, readonly

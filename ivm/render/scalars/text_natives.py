@@ -31,10 +31,10 @@ from ivm.kernels.texts.parts import (
     trim_spaces,
 )
 from ivm.render.scalars.text_functions import like_parts
+from ivm.sql.ir.functions import MIRRORED
 from ivm.trace.columns.column import Array, Bools, Column, Ints, readonly
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Texts
-from sql.ir.functions import MIRRORED
 
 Native = Callable[[Texts], Any]
 

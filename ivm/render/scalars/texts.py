@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import BOOLEAN, JSON, VARCHAR, Kind, Physical
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BOOLEAN, JSON, VARCHAR, Kind, Physical
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, both, dense, objects, pick, spread, stored
 from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
+from ivm.sql.ir.asking import CASTS, asked_as, is_asked, is_asked_cast
+from ivm.sql.ir.functions import function_of, is_null_of_null
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.types.texts import InfinityError, reader
 from ivm.trace.columns.column import DTYPES, Array, Column
 from ivm.trace.columns.plain_texts import cast_plainly, gains
 from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined
-from sql.ir.asking import CASTS, asked_as, is_asked, is_asked_cast
-from sql.ir.functions import function_of, is_null_of_null
-from sql.ir.scalar import Call, Literal
-from sql.types.texts import InfinityError, reader
 
 REGEXES: dict[str, Callable[..., Array]] = {
     "regexp_matches": regex.found,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from catalog.types import Kind, Physical
+from ivm.catalog.types import Kind, Physical
 from ivm.render.scalars.failures import Problem, overflow
 from ivm.render.scalars.text_memo import TextMemo
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 
 class NotCompiledError(Exception):

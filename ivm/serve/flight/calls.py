@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyarrow import flight
 
-from catalog.errors import AccessError, Error, UnsupportedError
+from ivm.catalog.errors import AccessError, Error, UnsupportedError
 from ivm.results.result import tuples_of
 from ivm.serve.errors import CancelledError, DeniedError, LimitError, NotFoundError, TooLongError
 from ivm.serve.flight.held import Everything, Prepared

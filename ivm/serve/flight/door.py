@@ -8,7 +8,7 @@ from typing import Any
 
 from pyarrow import ArrowException, flight
 
-from catalog.errors import InterfaceError
+from ivm.catalog.errors import InterfaceError
 from ivm.serve.flight.calls import Calls
 from ivm.serve.flight.who import MIDDLEWARE, Handshake, Headers
 from ivm.serve.inside import Inside

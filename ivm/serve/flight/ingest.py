@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog.errors import BindError, ConstraintError
-from catalog.names import quoted
+from ivm.catalog.errors import BindError, ConstraintError
+from ivm.catalog.names import quoted
 from ivm.results.cells import type_names
 from ivm.serve.flight.messages import Message, read
 from ivm.serve.inside import Session

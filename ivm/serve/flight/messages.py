@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 
 _TYPE = "type.googleapis.com/arrow.flight.protocol.sql."
 _VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
-from catalog.catalog import Catalog
-from catalog.clock import is_own
-from catalog.names import quoted
-from catalog.schema import Table, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import is_own
+from ivm.catalog.names import quoted
+from ivm.catalog.schema import Table, View
 from ivm.results.result import table_of
 from ivm.serve.flight.messages import Message
 from ivm.serve.inside import Session

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
-from catalog.errors import Error, InterfaceError, TypeMismatchError
+from ivm.catalog.errors import Error, InterfaceError, TypeMismatchError
 from ivm.serve.inside import Inside, Session
 from ivm.subscriptions.subscription import Subscription
 

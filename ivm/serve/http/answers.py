@@ -10,7 +10,7 @@ import pyarrow as pa
 from starlette.requests import HTTPConnection
 from starlette.responses import Response, StreamingResponse
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 from ivm.results.written import csv_parts, json_lines, json_parts
 from ivm.serve.http.desk import Desk
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from catalog.errors import (
+from ivm.catalog.errors import (
     AccessError,
     ConstraintError,
     Error,

@@ -8,8 +8,8 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from catalog.errors import TypeMismatchError
-from catalog.schema import Table
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.schema import Table
 from ivm.intake.documents import What, documents
 from ivm.intake.formats import Format
 from ivm.serve.http.answers import ARROW

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import HTTPConnection, Request
 
-from catalog.errors import BindError, TypeMismatchError
-from catalog.schema import Table, View
+from ivm.catalog.errors import BindError, TypeMismatchError
+from ivm.catalog.schema import Table, View
 from ivm.intake.documents import number_of
 from ivm.serve.errors import LimitError, NotFoundError
 from ivm.serve.http.access import admitted

@@ -8,7 +8,7 @@ import threading
 
 import uvicorn
 
-from catalog.errors import InterfaceError
+from ivm.catalog.errors import InterfaceError
 from ivm.serve.http.app import application
 from ivm.serve.http.desk import Desk
 from ivm.serve.inside import Inside

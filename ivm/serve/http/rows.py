@@ -9,9 +9,9 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from catalog.errors import BindError, TypeMismatchError
-from catalog.names import as_literal, parts_of, quoted, suggestion
-from catalog.schema import Table, View
+from ivm.catalog.errors import BindError, TypeMismatchError
+from ivm.catalog.names import as_literal, parts_of, quoted, suggestion
+from ivm.catalog.schema import Table, View
 from ivm.serve.http.answers import answered, form_asked
 from ivm.serve.http.desk import Desk, found
 from ivm.serve.inside import Session

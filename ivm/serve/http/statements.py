@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 from ivm.serve.http.answers import answered, form_asked
 from ivm.serve.http.desk import Desk, read_json
 

@@ -15,17 +15,17 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.websockets import WebSocket
 
-from catalog.errors import BindError, Error, InterfaceError, TypeMismatchError
-from catalog.schema import View
+from ivm.catalog.errors import BindError, Error, InterfaceError, TypeMismatchError
+from ivm.catalog.schema import View
 from ivm.results.written import json_parts
 from ivm.serve.errors import DeniedError, NotFoundError
 from ivm.serve.http.answers import ARROW
 from ivm.serve.http.desk import Desk, found, read_json
 from ivm.serve.inside import Session
+from ivm.sql.parameters import Parameters
 from ivm.subscriptions.backlog import WhenFull
 from ivm.subscriptions.forms import FormName
 from ivm.subscriptions.subscription import Subscription
-from sql.parameters import Parameters
 
 _BEAT_SECONDS = 15.0
 """So often something is sent where nothing changes, by which both ends see that the other is there."""

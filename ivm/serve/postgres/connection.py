@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from catalog.errors import Error
+from ivm.catalog.errors import Error
 from ivm.serve.errors import CancelledError
 from ivm.serve.inside import Inside, log
 from ivm.serve.postgres import errors, messages
@@ -32,7 +32,7 @@ from ivm.serve.postgres.startup import Streams
 from ivm.serve.postgres.transfer import TRANSFERS, transfer_of, transferred
 from ivm.serve.postgres.variables import TOLD
 from ivm.session.script import first_word, is_blank, split
-from sql.parameters import filled_with_texts
+from ivm.sql.parameters import filled_with_texts
 
 T = TypeVar("T")
 _AT_ONCE = 5000

@@ -11,11 +11,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.csv
 
-from catalog.errors import DataError, Error, UnsupportedError
-from catalog.intervals import NANOS
-from catalog.names import quoted
-from catalog.schema import Field, Table
-from catalog.types import Kind
+from ivm.catalog.errors import DataError, Error, UnsupportedError
+from ivm.catalog.intervals import NANOS
+from ivm.catalog.names import quoted
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import Kind
 from ivm.duck import Use, answer, connection, told
 from ivm.serve.postgres.copy_words import Copy
 from ivm.serve.postgres.decoding import value_of

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from catalog.errors import TypeMismatchError
+from ivm.catalog.errors import TypeMismatchError
 from ivm.serve.postgres import types
 from ivm.serve.postgres.types import BY_OID, ELEMENTS, PgType
-from sql.parameters import sql_of
+from ivm.sql.parameters import sql_of
 
 _EPOCH = datetime(2000, 1, 1)
 _SIGNS = {0: "", 0x4000: "-"}

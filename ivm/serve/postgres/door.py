@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
-from catalog.errors import Error, InterfaceError
+from ivm.catalog.errors import Error, InterfaceError
 from ivm.serve.inside import Inside, log
 from ivm.serve.postgres.connection import Connection
 from ivm.serve.postgres.errors import SHUTDOWN, TOO_MANY, SqlStateError, error_message

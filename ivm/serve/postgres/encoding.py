@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
-from catalog.intervals import NANOS, interval_text, packed
-from catalog.zones import UTC
+from ivm.catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
+from ivm.catalog.intervals import NANOS, interval_text, packed
+from ivm.catalog.zones import UTC
 from ivm.serve.postgres import types
 from ivm.serve.postgres.types import PgType, Shape
 from ivm.trace.columns.arrow import is_list

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from catalog.errors import (
+from ivm.catalog.errors import (
     AccessError,
     BindError,
     ConstraintError,

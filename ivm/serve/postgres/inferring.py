@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from catalog.names import key
-from catalog.schema import Field, Table
+from ivm.catalog.names import key
+from ivm.catalog.schema import Field, Table
 from ivm.serve.postgres.types import INT8, TEXT, shape_of, type_named
 from ivm.session.settings import Settings
 

@@ -13,7 +13,7 @@ from ivm.serve.postgres.messages import Body
 from ivm.serve.postgres.outcome import Outcome
 from ivm.serve.postgres.types import ELEMENTS, TEXT, Shape
 from ivm.session.settings import Settings
-from sql.parameters import parameters_in
+from ivm.sql.parameters import parameters_in
 
 
 @dataclass(slots=True)

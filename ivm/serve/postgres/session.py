@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from catalog.names import as_literal
+from ivm.catalog.names import as_literal
 from ivm.serve.inside import Session
 from ivm.serve.postgres.catalog.answer import about_catalog, answered, shapes_of
 from ivm.serve.postgres.copy_words import Copy
@@ -27,7 +27,7 @@ from ivm.session.core import Core
 from ivm.session.database import Database, core_of
 from ivm.session.script import first_word, without_comments
 from ivm.session.transactions import Holder, Transactions
-from sql.parameters import filled_with_texts
+from ivm.sql.parameters import filled_with_texts
 
 _ASKS = frozenset(["SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "PIVOT", "DESCRIBE", "SUMMARIZE"])
 _CHANGES = frozenset(["INSERT", "UPDATE", "DELETE", "MERGE"])

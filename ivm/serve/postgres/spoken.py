@@ -26,7 +26,7 @@ from ivm.session.core import Core
 from ivm.session.database import Database
 from ivm.session.script import without_comments
 from ivm.session.transactions import Begun, Transactions
-from sql.parse_settings import SEARCH_PATH
+from ivm.sql.parse_settings import SEARCH_PATH
 
 
 class Spoken:

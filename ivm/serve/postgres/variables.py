@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from catalog.errors import TypeMismatchError
 from ivm.arguments import period
+from ivm.catalog.errors import TypeMismatchError
 from ivm.serve.postgres.errors import BAD_VALUE, SqlStateError
 
 VERSION = "16.0"

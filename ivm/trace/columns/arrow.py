@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.trace.columns.column import (
     DTYPES,
     Array,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, SEEN
 from ivm.kernels.memory.places import ADDRESS, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from, to_column

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column

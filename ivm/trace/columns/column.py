@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.hashing.keys import DOUBLE, PAIR
 
 Array = npt.NDArray[np.generic]

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.text.texts import Texts, arrow_texts

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.memory.exported import EXPORT, RELEASE, let_go, locate
 from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.arrow import is_direct, item_of

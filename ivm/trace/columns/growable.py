@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.memory.places import ADDRESS, BIT, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY, WORDS
 from ivm.trace.columns.column import DTYPES, Array, Column, Ints, item_size
 

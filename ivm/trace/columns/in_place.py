@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
+from ivm.catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
 from ivm.kernels.memory.places import ADDRESS, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY
 from ivm.trace.columns.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.calendar import DAY
-from catalog.intervals import MONTH_DAYS, NANOS, TOO_LONG, interval_text, packed
+from ivm.catalog.calendar import DAY
+from ivm.catalog.intervals import MONTH_DAYS, NANOS, TOO_LONG, interval_text, packed
 from ivm.trace.columns.column import validity_buffer, validity_mask
 
 INTERVAL = pa.month_day_nano_interval()

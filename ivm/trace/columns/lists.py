@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.trace.columns.arrow import numbers_in, to_arrow, to_column
 from ivm.trace.columns.column import Bools, Column, Ints, concat, empty_column, validity_mask
 from ivm.trace.text.dictionary import TextDictionary

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.types import Kind, Physical, SqlType
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.texts.nested import BACK, OPEN, PASS, TO_ZERO, find_elements, find_ends, put_parts
 from ivm.kernels.texts.parts import pack_texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Kind, SqlType, decimal, list_of, map_of, struct_of
+from ivm.catalog.types import Kind, SqlType, decimal, list_of, map_of, struct_of
 from ivm.trace.columns.arrow import is_list, plain_type, to_column
 from ivm.trace.text.dictionary import TextDictionary
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import BIGINT, SqlType
+from ivm.catalog.types import BIGINT, SqlType
 from ivm.trace.columns.arrow import to_arrow, to_column
 from ivm.trace.columns.column import Column
 from ivm.trace.text.dictionary import TextDictionary

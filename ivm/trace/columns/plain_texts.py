@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Kind, SqlType, integer_range
+from ivm.catalog.types import Kind, SqlType, integer_range
 from ivm.trace.columns.arrow import NO_TEXTS, arrow_type, to_column
 from ivm.trace.columns.column import Column, concat, every
 from ivm.trace.text.texts import text_buffers

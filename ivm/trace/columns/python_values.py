@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
-from catalog.errors import TypeMismatchError
-from catalog.intervals import MONTH_DAYS, NANOS, interval_text, packed
-from catalog.types import HUGEINT, SqlType
+from ivm.catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.intervals import MONTH_DAYS, NANOS, interval_text, packed
+from ivm.catalog.types import HUGEINT, SqlType
 from ivm.trace.columns.arrow import arrow_type, is_list
 from ivm.trace.columns.intervals import INTERVAL
 

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from catalog.errors import Error
-from catalog.types import Kind, SqlType
+from ivm.catalog.errors import Error
+from ivm.catalog.types import Kind, SqlType
 from ivm.trace.columns.arrow import numbers_in, to_arrow, to_column
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.text.dictionary import TextDictionary

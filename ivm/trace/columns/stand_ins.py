@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from catalog.types import SqlType
-from catalog.uuids import uuid_of
+from ivm.catalog.types import SqlType
+from ivm.catalog.uuids import uuid_of
 from ivm.trace.columns.intervals import INTERVAL, lengths
 
 _INDEXES = ((pa.uint8(), 0xFF), (pa.uint16(), 0xFFFF), (pa.uint32(), 0xFFFF_FFFF))

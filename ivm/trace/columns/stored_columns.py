@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Kind, SqlType
+from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.hashing.keys import COLUMN
 from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns
 from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.hashing.index import hash_rows, mark_hashes
 from ivm.kernels.hashing.keys import COLUMN, FORM, INTEGER, pack_keys
 from ivm.kernels.memory.places import STRIDE, VALIDITY

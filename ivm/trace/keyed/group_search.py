@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.hashing.keys import INTEGER
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE

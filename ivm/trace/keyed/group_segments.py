@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import BIGINT, SqlType
+from ivm.catalog.types import BIGINT, SqlType
 from ivm.kernels.groups.block import LAST_FREE, USED
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import DTYPES, Bools, Column, Ints

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.kernels.groups.block import (
     BEFORE,
     BLOCK_WORDS,

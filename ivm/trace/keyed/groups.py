@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from catalog.types import SqlType
+from ivm.catalog.types import SqlType
 from ivm.kernels.groups.block import EMPTIED, FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
 from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import Physical, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.threshold_join import CHANGE, DIFF, FIRST, LAST, RANGE, TO_BEHIND, read_ranges
 from ivm.trace.columns.column import ALL_ONE, NOBODY, Array, Bools, Column, Ints, readonly

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.hashing.keys import INTEGER
 from ivm.kernels.memory.places import SOURCE, VALIDITY, WORDS
 from ivm.kernels.ordered.encode import TERM, decode_columns, encode_columns

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from catalog.errors import ConstraintError
-from catalog.schema import Table
-from catalog.types import SqlType
+from ivm.catalog.errors import ConstraintError
+from ivm.catalog.schema import Table
+from ivm.catalog.types import SqlType
 from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED
 from ivm.trace.columns.arrow import numbers_from, to_column
 from ivm.trace.columns.column import Bools, Ints, every

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Error
-from catalog.types import SqlType
+from ivm.catalog.errors import Error
+from ivm.catalog.types import SqlType
 from ivm.kernels.step.state import DIED, MORTAL, ROWS_OF
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.batch import Batch, Reader, Readers

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.columns.stored_columns import StoredColumns

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import BIGINT, SqlType
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BIGINT, SqlType
 from ivm.trace.columns.column import Bools, Column, Ints
 from ivm.trace.columns.segment import Segment
 from ivm.trace.consolidate import consolidate

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field, Table
-from catalog.types import Kind, SqlType
+from ivm.catalog.schema import Field, Table
+from ivm.catalog.types import Kind, SqlType
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Ints, value_in

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.errors import NumericError
+from ivm.catalog.errors import NumericError
 from ivm.kernels.memory.in_place import look_up
 from ivm.kernels.texts.dictionary import (
     COUNT,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import UnsupportedError
+from ivm.catalog.errors import UnsupportedError
 from ivm.trace.columns.column import Array, Bools
 from ivm.trace.text.dictionary import TextDictionary
 

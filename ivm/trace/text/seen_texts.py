@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.kernels.memory.in_place import pick
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.columns.computed import TextFunction

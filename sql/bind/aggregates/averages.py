@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from catalog.types import BIGINT, HUGEINT, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
-from sql.bind.aggregates.calls import AggregateCall
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.aggregate import Aggregate
-from sql.ir.conditions import comparison
-from sql.ir.intervals import average_of, parts_of
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.types import BIGINT, HUGEINT, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
+from ivm.sql.bind.aggregates.calls import AggregateCall
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.intervals import average_of, parts_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 _EPOCH = Literal(0, TIMESTAMP)
 

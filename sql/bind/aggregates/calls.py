@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.expressions.binder import Binder
-from sql.ir.aggregates import aggregate_of
-from sql.sql_text import text_of
+from ivm.sql.aggregate_nodes import FUNCTIONS
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.ir.aggregates import aggregate_of
+from ivm.sql.sql_text import text_of
 
 AGGREGATES = tuple(FUNCTIONS)
 """The kinds of nodes that are aggregates."""

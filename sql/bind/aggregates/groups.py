@@ -8,16 +8,16 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, collated
-from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, is_windowed
-from sql.bind.context import BindContext
-from sql.bind.expressions.binder import Aggregates, Binder
-from sql.bind.names.scope import without_column
-from sql.ir.coarser import coarser, decomposes
-from sql.ir.rebuild import outers, relation_scalars
-from sql.ir.relation import Map, Project, Reduce, Relation, Union
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
-from sql.tree import values_of
+from ivm.catalog.types import BIGINT, collated
+from ivm.sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, is_windowed
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.expressions.binder import Aggregates, Binder
+from ivm.sql.bind.names.scope import without_column
+from ivm.sql.ir.coarser import coarser, decomposes
+from ivm.sql.ir.rebuild import outers, relation_scalars
+from ivm.sql.ir.relation import Map, Project, Reduce, Relation, Union
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
+from ivm.sql.tree import values_of
 
 Set = tuple[exp.Expr, ...]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR
-from sql.bind.aggregates.calls import AggregateCall
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.scalar import Literal
+from ivm.catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR
+from ivm.sql.bind.aggregates.calls import AggregateCall
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.scalar import Literal
 
 
 def order_of(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:

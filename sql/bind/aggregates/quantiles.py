@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, Kind, SqlType, decimal
-from sql.bind.aggregates.calls import AggregateCall
-from sql.bind.aggregates.operands import order_of
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.scalar import Literal, Scalar
-from sql.sql_text import text_of
+from ivm.catalog.types import DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, Kind, SqlType, decimal
+from ivm.sql.bind.aggregates.calls import AggregateCall
+from ivm.sql.bind.aggregates.operands import order_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.scalar import Literal, Scalar
+from ivm.sql.sql_text import text_of
 
 _HALF = Literal(5, decimal(2, 1))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -25,20 +25,20 @@ from catalog.types import (
     holds,
     list_of,
 )
-from sql.bind.aggregates.averages import average
-from sql.bind.aggregates.calls import AGGREGATES, IS_COLLATED, WRAPPERS, AggregateCall, read_call
-from sql.bind.aggregates.operands import numeric, order_of
-from sql.bind.aggregates.quantiles import bind_median, bind_quantile
-from sql.bind.aggregates.written import expression_of
-from sql.bind.expressions.binder import Aggregates, Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.columns import column_name
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of, reverse_of
-from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.measures import has_measure
-from sql.ir.scalar import Call, Column, Literal, Scalar, some_value
-from sql.sql_text import text_of
+from ivm.sql.bind.aggregates.averages import average
+from ivm.sql.bind.aggregates.calls import AGGREGATES, IS_COLLATED, WRAPPERS, AggregateCall, read_call
+from ivm.sql.bind.aggregates.operands import numeric, order_of
+from ivm.sql.bind.aggregates.quantiles import bind_median, bind_quantile
+from ivm.sql.bind.aggregates.written import expression_of
+from ivm.sql.bind.expressions.binder import Aggregates, Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.columns import column_name
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of, reverse_of
+from ivm.sql.ir.conditions import coalesced, is_null, negation
+from ivm.sql.ir.measures import has_measure
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, some_value
+from ivm.sql.sql_text import text_of
 
 _OF_NUMBERS = frozenset(["fsum", "favg", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy"])
 _OF_AMOUNTS = frozenset(["approx_quantile"])

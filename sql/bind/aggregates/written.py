@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.aggregates.calls import AggregateCall, is_windowed
-from sql.bind.expressions.binder import Binder
-from sql.bind.written import written_out
-from sql.ir.aggregates import AGGREGATES, aggregate_of
+from ivm.sql.aggregate_nodes import FUNCTIONS
+from ivm.sql.bind.aggregates.calls import AggregateCall, is_windowed
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.written import written_out
+from ivm.sql.ir.aggregates import AGGREGATES, aggregate_of
 
 IN_ORDER = frozenset(name for name in AGGREGATES if name.startswith("json_group_"))
 """Those in whose value rows stand one after the other."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sql.bind.context import BindContext, Nearest
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.subqueries import condition
-from sql.decorrelate.expand_joins import Pair, filtered, split, with_columns
-from sql.ir.conditions import comparison, is_null, junction, negation
-from sql.ir.functions import MIRRORED
-from sql.ir.rebuild import row
-from sql.ir.relation import Asof, Filter, Map, Project, Relation
-from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, walk
+from ivm.sql.bind.context import BindContext, Nearest
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.subqueries import condition
+from ivm.sql.decorrelate.expand_joins import Pair, filtered, split, with_columns
+from ivm.sql.ir.conditions import comparison, is_null, junction, negation
+from ivm.sql.ir.functions import MIRRORED
+from ivm.sql.ir.rebuild import row
+from ivm.sql.ir.relation import Asof, Filter, Map, Project, Relation
+from ivm.sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, walk
 
 KINDS = ("inner", "left", "semi", "anti")
 _INEQUALITIES = ("ge", "gt", "le", "lt")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.types import INTEGER, NULL, SqlType
-from sql.ir.measures import with_collation
-from sql.ir.rebuild import column
-from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.catalog.types import INTEGER, NULL, SqlType
+from ivm.sql.ir.measures import with_collation
+from ivm.sql.ir.rebuild import column
+from ivm.sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 
 
 def is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool] | None = None) -> bool:

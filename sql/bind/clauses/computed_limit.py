@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, NULL, UBIGINT, VARCHAR
-from sql.bind.context import BindContext, Ctes
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import Subqueries, placed
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.scope import Scope
-from sql.bind.windows.partitions import with_aggregates
-from sql.ir.aggregate import Aggregate
-from sql.ir.conditions import coalesced, comparison, junction
-from sql.ir.rebuild import outers, relation_scalars
-from sql.ir.relation import Filter, Order, Project, Relation, Window
-from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.window_function import WindowFunction
+from ivm.catalog.types import BIGINT, DOUBLE, NULL, UBIGINT, VARCHAR
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.expressions.nested import Subqueries, placed
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.bind.windows.partitions import with_aggregates
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.conditions import coalesced, comparison, junction
+from ivm.sql.ir.rebuild import outers, relation_scalars
+from ivm.sql.ir.relation import Filter, Order, Project, Relation, Window
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.ir.window_function import WindowFunction
 
 Cut = Callable[[Relation, Sequence[Order]], Relation]
 _ZERO = Literal(0, BIGINT)

@@ -8,25 +8,25 @@ from itertools import count
 
 from sqlglot import exp
 
-from catalog.errors import BindError
-from catalog.names import key
-from catalog.schema import Field, Table, View
-from sql.arguments import refuse_unread
-from sql.bind.check_condition import holding
-from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
-from sql.bind.clauses.pivot import unfolded
-from sql.bind.clauses.table_functions import bind_rows, makes_rows
-from sql.bind.clauses.values import bind_values
-from sql.bind.context import BindContext, Ctes, Reads
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import inside
-from sql.bind.names.columns import unique_names
-from sql.bind.names.scope import OuterRow, scope_of
-from sql.ir.reference import Reference
-from sql.ir.relation import Get, Project, Relation
-from sql.sql_text import offset_of, text_of
-from sql.tree import clauses_around
+from ivm.catalog.errors import BindError
+from ivm.catalog.names import key
+from ivm.catalog.schema import Field, Table, View
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.check_condition import holding
+from ivm.sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
+from ivm.sql.bind.clauses.pivot import unfolded
+from ivm.sql.bind.clauses.table_functions import bind_rows, makes_rows
+from ivm.sql.bind.clauses.values import bind_values
+from ivm.sql.bind.context import BindContext, Ctes, Reads
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.expressions.nested import inside
+from ivm.sql.bind.names.columns import unique_names
+from ivm.sql.bind.names.scope import OuterRow, scope_of
+from ivm.sql.ir.reference import Reference
+from ivm.sql.ir.relation import Get, Project, Relation
+from ivm.sql.sql_text import offset_of, text_of
+from ivm.sql.tree import clauses_around
 
 
 def bind_from(context: BindContext, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from catalog.names import by_key, key, written
-from sql.bind.clauses.asof import KINDS, join_asof
-from sql.bind.context import BindContext, Ctes
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.comparisons import common, same_type, type_of
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import Subqueries, outer_join, satisfying, turned
-from sql.bind.expressions.operand import Operand
-from sql.bind.expressions.subqueries import condition
-from sql.bind.names.scope import Scope, ScopeColumn, join
-from sql.ir.conditions import comparison
-from sql.ir.relation import Apply, Constant, Filter, Join, Map, Project, Relation
-from sql.ir.scalar import Call, Column, Scalar, remap
+from ivm.catalog.names import by_key, key, written
+from ivm.sql.bind.clauses.asof import KINDS, join_asof
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.comparisons import common, same_type, type_of
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.expressions.nested import Subqueries, outer_join, satisfying, turned
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.expressions.subqueries import condition
+from ivm.sql.bind.names.scope import Scope, ScopeColumn, join
+from ivm.sql.ir.conditions import comparison
+from ivm.sql.ir.relation import Apply, Constant, Filter, Join, Map, Project, Relation
+from ivm.sql.ir.scalar import Call, Column, Scalar, remap
 
 
 @dataclass(frozen=True, slots=True)

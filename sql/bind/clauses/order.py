@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from catalog.names import key
-from catalog.types import BIGINT, DOUBLE, INTERVAL, SqlType
-from sql.bind.clauses.computed_limit import Bounds, Cut, cut_by
-from sql.bind.context import BindContext, Ctes
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.constants import constant, value_as
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.names.scope import Scope
-from sql.ir.measures import has_measure, measure_of
-from sql.ir.rebuild import row
-from sql.ir.relation import Order, Reduce, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.sql_text import text_of
-from sql.tree import values_of
+from ivm.catalog.names import key
+from ivm.catalog.types import BIGINT, DOUBLE, INTERVAL, SqlType
+from ivm.sql.bind.clauses.computed_limit import Bounds, Cut, cut_by
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.constants import constant, value_as
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.ir.measures import has_measure, measure_of
+from ivm.sql.ir.rebuild import row
+from ivm.sql.ir.relation import Order, Reduce, Relation
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
+from ivm.sql.sql_text import text_of
+from ivm.sql.tree import values_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ from itertools import product
 
 from sqlglot import exp
 
-from catalog.names import by_key, key, twice
-from catalog.types import VARCHAR
-from sql.bind.aggregates.calls import AGGREGATES
-from sql.bind.context import BindContext
-from sql.bind.names.columns import column_name
-from sql.bind.names.expand import chosen_columns
-from sql.bind.names.scope import Scope
-from sql.sql_text import text_of
-from sql.tree import called, values_of
+from ivm.catalog.names import by_key, key, twice
+from ivm.catalog.types import VARCHAR
+from ivm.sql.bind.aggregates.calls import AGGREGATES
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.names.columns import column_name
+from ivm.sql.bind.names.expand import chosen_columns
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.sql_text import text_of
+from ivm.sql.tree import called, values_of
 
 MOST_COLUMNS = 10_000
 """So many columns may a PIVOT make."""

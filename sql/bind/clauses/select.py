@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from catalog.names import by_key
-from sql.arguments import refuse_unread
-from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate
-from sql.bind.clauses.from_clause import bind_from
-from sql.bind.clauses.joins import From
-from sql.bind.clauses.order import (
+from ivm.catalog.names import by_key
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate
+from ivm.sql.bind.clauses.from_clause import bind_from
+from ivm.sql.bind.clauses.joins import From
+from ivm.sql.bind.clauses.order import (
     Limit,
     bind_distinct,
     bind_limit,
@@ -21,22 +21,22 @@ from sql.bind.clauses.order import (
     orders_by_all,
     over_distinct,
 )
-from sql.bind.clauses.unnested_structs import may_be_structs, with_fields
-from sql.bind.clauses.with_clause import bind_with
-from sql.bind.context import BindContext, Block, Ctes
-from sql.bind.expressions.binder import Aggregates, Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
-from sql.bind.expressions.subqueries import condition
-from sql.bind.names.columns import output_name, sought_names, unique_names
-from sql.bind.names.expand import expand_stars
-from sql.bind.names.scope import Scope
-from sql.bind.names.stars import IS_FIELD
-from sql.bind.unnest import Unnests, with_keys, with_unnests
-from sql.bind.windows.block import Windows, with_windows
-from sql.ir.conditions import conjuncts
-from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
-from sql.ir.scalar import Column, Scalar, remap
+from ivm.sql.bind.clauses.unnested_structs import may_be_structs, with_fields
+from ivm.sql.bind.clauses.with_clause import bind_with
+from ivm.sql.bind.context import BindContext, Block, Ctes
+from ivm.sql.bind.expressions.binder import Aggregates, Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
+from ivm.sql.bind.expressions.subqueries import condition
+from ivm.sql.bind.names.columns import output_name, sought_names, unique_names
+from ivm.sql.bind.names.expand import expand_stars
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.bind.names.stars import IS_FIELD
+from ivm.sql.bind.unnest import Unnests, with_keys, with_unnests
+from ivm.sql.bind.windows.block import Windows, with_windows
+from ivm.sql.ir.conditions import conjuncts
+from ivm.sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
+from ivm.sql.ir.scalar import Column, Scalar, remap
 
 
 @dataclass(slots=True)

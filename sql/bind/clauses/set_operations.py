@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.names import by_key, key
-from catalog.names import twice as standing_twice
-from catalog.types import BLOB, JSON, VARCHAR, SqlType
-from sql.bind.clauses.columns import cast_columns, is_nothing
-from sql.bind.clauses.order import distinct, undone
-from sql.bind.clauses.with_clause import bind_with
-from sql.bind.context import BindContext, Block, Ctes
-from sql.ir.conditions import comparison, negation
-from sql.ir.measures import has_measure, measures_of
-from sql.ir.rebuild import column
-from sql.ir.relation import (
+from ivm.catalog.names import by_key, key
+from ivm.catalog.names import twice as standing_twice
+from ivm.catalog.types import BLOB, JSON, VARCHAR, SqlType
+from ivm.sql.bind.clauses.columns import cast_columns, is_nothing
+from ivm.sql.bind.clauses.order import distinct, undone
+from ivm.sql.bind.clauses.with_clause import bind_with
+from ivm.sql.bind.context import BindContext, Block, Ctes
+from ivm.sql.ir.conditions import comparison, negation
+from ivm.sql.ir.measures import has_measure, measures_of
+from ivm.sql.ir.rebuild import column
+from ivm.sql.ir.relation import (
     MOST_TERMS,
     Apply,
     Map,
@@ -26,9 +26,9 @@ from sql.ir.relation import (
     Threshold,
     Union,
 )
-from sql.ir.scalar import Column, Literal
-from sql.tree import ENDINGS
-from sql.types.unify import common_type
+from ivm.sql.ir.scalar import Column, Literal
+from ivm.sql.tree import ENDINGS
+from ivm.sql.types.unify import common_type
 
 
 def bind_set_operation(context: BindContext, node: exp.SetOperation, ctes: Ctes) -> Block:

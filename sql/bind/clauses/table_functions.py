@@ -7,21 +7,21 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.schema import Field
-from catalog.types import BIGINT
-from sql.arguments import refuse_unread
-from sql.bind.clauses.joins import NOTHING, From
-from sql.bind.context import BindContext, Ctes
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import Subqueries, placed
-from sql.bind.json_rows import bind_json_rows, in_columns, is_json_rows
-from sql.bind.names.columns import unique_names
-from sql.bind.names.scope import Scope, scope_of
-from sql.bind.series import bind_series_rows, name_of
-from sql.bind.unnest import bind_list
-from sql.ir.relation import Constant, Project, Relation, Unnest
-from sql.ir.scalar import Call, Literal, Outer, Scalar, walk
+from ivm.catalog.schema import Field
+from ivm.catalog.types import BIGINT
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.clauses.joins import NOTHING, From
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.expressions.nested import Subqueries, placed
+from ivm.sql.bind.json_rows import bind_json_rows, in_columns, is_json_rows
+from ivm.sql.bind.names.columns import unique_names
+from ivm.sql.bind.names.scope import Scope, scope_of
+from ivm.sql.bind.series import bind_series_rows, name_of
+from ivm.sql.bind.unnest import bind_list
+from ivm.sql.ir.relation import Constant, Project, Relation, Unnest
+from ivm.sql.ir.scalar import Call, Literal, Outer, Scalar, walk
 
 ORDINALITY = "ordinality"
 

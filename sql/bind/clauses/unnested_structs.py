@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from catalog.types import Kind, SqlType
-from sql.bind.expressions.binder import Binder
-from sql.bind.names.stars import IS_FIELD
-from sql.bind.unnest import depth_of, levels_of
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.names.stars import IS_FIELD
+from ivm.sql.bind.unnest import depth_of, levels_of
 
 
 def may_be_structs(items: Sequence[exp.Expr]) -> bool:

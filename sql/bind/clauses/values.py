@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.schema import Field
-from catalog.types import INTEGER, NULL
-from sql.bind.clauses.joins import NOTHING
-from sql.bind.context import BindContext
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.comparisons import unified
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.scope import Scope
-from sql.ir.relation import Constant, Map, Relation, Union
-from sql.ir.scalar import Literal, Scalar
-from sql.tree import values_of
+from ivm.catalog.schema import Field
+from ivm.catalog.types import INTEGER, NULL
+from ivm.sql.bind.clauses.joins import NOTHING
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.comparisons import unified
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.ir.relation import Constant, Map, Relation, Union
+from ivm.sql.ir.scalar import Literal, Scalar
+from ivm.sql.tree import values_of
 
 
 def bind_values(context: BindContext, node: exp.Values) -> Relation:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.names import key, twice
-from sql.arguments import refuse_unread
-from sql.bind.clauses.from_clause import renamed
-from sql.bind.context import BindContext, Ctes
-from sql.bind.mutual import bind_mutual
-from sql.bind.recursion import bind_recursive, recursive_union
-from sql.ir.relation import Relation
-from sql.reader import MUTUALLY
+from ivm.catalog.names import key, twice
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.clauses.from_clause import renamed
+from ivm.sql.bind.context import BindContext, Ctes
+from ivm.sql.bind.mutual import bind_mutual
+from ivm.sql.bind.recursion import bind_recursive, recursive_union
+from ivm.sql.ir.relation import Relation
+from ivm.sql.reader import MUTUALLY
 
 
 def bind_with(context: BindContext, node: exp.Expr, ctes: Ctes) -> Ctes:

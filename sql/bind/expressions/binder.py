@@ -9,20 +9,20 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.function import PythonFunctions
-from catalog.names import key
-from catalog.types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType, list_of
-from catalog.zones import UTC, is_zoned
-from sql.bind.expressions.nested import Subqueries
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.scope import OuterRow, Scope
-from sql.ir.aggregate import Aggregate
-from sql.ir.scalar import Call, Column, Literal, Scalar, walk
-from sql.ir.zoned import by_utc
-from sql.refused import FOREIGN_FUNCTIONS
-from sql.sql_text import Placed, SqlText, text_of
-from sql.types.casts import castable
-from sql.types.literals import convert, convert_in
+from ivm.catalog.function import PythonFunctions
+from ivm.catalog.names import key
+from ivm.catalog.types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType, list_of
+from ivm.catalog.zones import UTC, is_zoned
+from ivm.sql.bind.expressions.nested import Subqueries
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.scope import OuterRow, Scope
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, walk
+from ivm.sql.ir.zoned import by_utc
+from ivm.sql.refused import FOREIGN_FUNCTIONS
+from ivm.sql.sql_text import Placed, SqlText, text_of
+from ivm.sql.types.casts import castable
+from ivm.sql.types.literals import convert, convert_in
 
 MOST_REPEATED = 50_000
 """So many parts of expressions may be put where their aliases are named, all together."""

@@ -1,8 +1,8 @@
 """COLLATE, and where a collation goes: from columns and COLLATE to what is made of them.
 
-As in DuckDB a collation belongs to the type of a text (`catalog.types.SqlType`). What is made of texts of which one has
-a collation has it too, but for functions that take no notice; a search within a text goes by what the collation makes
-of both sides.
+As in DuckDB a collation belongs to the type of a text (`ivm.catalog.types.SqlType`). What is made of texts of which one
+has a collation has it too, but for functions that take no notice; a search within a text goes by what the collation
+makes of both sides.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from catalog.types import NULL, VARCHAR, Kind, collated
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.folded import folded
-from sql.ir.conditions import negation
-from sql.ir.measures import has_measure, measure_of, with_collation
-from sql.ir.scalar import Call, Scalar
-from sql.types.collations import KNOWN, collation_named
+from ivm.catalog.types import NULL, VARCHAR, Kind, collated
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.folded import folded
+from ivm.sql.ir.conditions import negation
+from ivm.sql.ir.measures import has_measure, measure_of, with_collation
+from ivm.sql.ir.scalar import Call, Scalar
+from ivm.sql.types.collations import KNOWN, collation_named
 
 _SEARCHES = frozenset(("like", "ilike", "glob", "contains", "starts_with", "strpos"))
 """Functions that look for a text within another as the collation of one of them has it."""

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, INTERVAL, JSON, NULL, TIME, VARCHAR, Kind, SqlType
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.collations import collated_alike
-from sql.bind.expressions.operand import Operand
-from sql.folded import folded
-from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.measures import has_measure, measures_of
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
-from sql.sql_text import text_of
-from sql.types.literals import exactly
-from sql.types.unify import unify
+from ivm.catalog.types import BOOLEAN, INTERVAL, JSON, NULL, TIME, VARCHAR, Kind, SqlType
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.collations import collated_alike
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.folded import folded
+from ivm.sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from ivm.sql.ir.measures import has_measure, measures_of
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
+from ivm.sql.sql_text import text_of
+from ivm.sql.types.literals import exactly
+from ivm.sql.types.unify import unify
 
 
 def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right: Operand) -> Scalar:
@@ -31,7 +31,7 @@ def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right:
 
 
 def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tuple[Scalar, ...]:
-    """What the operands are compared by, all of one type: themselves, or their measures (`sql.ir.measures`)."""
+    """What the operands are compared by, all of one type: themselves, or their measures (`ivm.sql.ir.measures`)."""
     values = common(binder, node, collated_alike(binder, node, operands))
     type_ = type_of(values)
     return tuple(map(folded, measures_of(values, type_))) if has_measure(type_) else values

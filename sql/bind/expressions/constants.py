@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import SqlType
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.folded import folded
-from sql.ir.scalar import Literal
+from ivm.catalog.types import SqlType
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.folded import folded
+from ivm.sql.ir.scalar import Literal
 
 
 def constant(binder: Binder, node: exp.Expr) -> Operand | None:

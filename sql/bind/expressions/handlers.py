@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.bind import unnest
-from sql.bind.aggregates import types as aggregates
-from sql.bind.expressions import collations, comparisons, operators, subqueries
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions import (
+from ivm.sql.bind import unnest
+from ivm.sql.bind.aggregates import types as aggregates
+from ivm.sql.bind.expressions import collations, comparisons, operators, subqueries
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions import (
     calls,
     clock,
     dates,
@@ -23,7 +23,7 @@ from sql.bind.functions import (
     vectors,
     zones,
 )
-from sql.bind.windows import block as windows
+from ivm.sql.bind.windows import block as windows
 
 _BY_KIND: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,

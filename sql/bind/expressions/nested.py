@@ -13,12 +13,12 @@ from functools import partial
 
 from sqlglot import exp
 
-from sql.bind.context import BindContext, Block, Ctes
-from sql.bind.names.scope import OuterRow, seen_from_inside
-from sql.decorrelate.expand_joins import filtered, padded
-from sql.ir.rebuild import Known, map_scalars, relation_scalars
-from sql.ir.relation import Apply, Constant, Project, Relation, Union
-from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite, walk
+from ivm.sql.bind.context import BindContext, Block, Ctes
+from ivm.sql.bind.names.scope import OuterRow, seen_from_inside
+from ivm.sql.decorrelate.expand_joins import filtered, padded
+from ivm.sql.ir.rebuild import Known, map_scalars, relation_scalars
+from ivm.sql.ir.relation import Apply, Constant, Project, Relation, Union
+from ivm.sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite, walk
 
 _APPENDING = ("mark", "single")
 

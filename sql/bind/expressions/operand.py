@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.intervals import parts
-from catalog.types import INTEGER, INTERVAL, NULL, VARCHAR, SqlType
-from sql.ir.scalar import Literal, Scalar
-from sql.types.calendar import Interval
-from sql.types.unify import OperandType
+from ivm.catalog.intervals import parts
+from ivm.catalog.types import INTEGER, INTERVAL, NULL, VARCHAR, SqlType
+from ivm.sql.ir.scalar import Literal, Scalar
+from ivm.sql.types.calendar import Interval
+from ivm.sql.types.unify import OperandType
 
 
 @dataclass(frozen=True, slots=True)

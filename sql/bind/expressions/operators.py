@@ -6,7 +6,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     BLOB,
     BOOLEAN,
@@ -22,20 +22,20 @@ from catalog.types import (
     Kind,
     SqlType,
 )
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.expressions.whole_rows import counted_row, is_counted, row_of
-from sql.bind.functions.fields import field_by_path
-from sql.bind.functions.intervals import negative, product, quotient, sum_of
-from sql.bind.functions.shifts import add_moment, subtract_moment
-from sql.bind.functions.signatures import number_operand
-from sql.ir.scalar import Call, Literal
-from sql.signs import Plus
-from sql.types.casts import castable
-from sql.types.declared import declared_type
-from sql.types.literals import NULL_LITERAL, negated, number
-from sql.types.texts import InfinityError
-from sql.types.unify import arithmetic_type, as_decimal, integer_type
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.expressions.whole_rows import counted_row, is_counted, row_of
+from ivm.sql.bind.functions.fields import field_by_path
+from ivm.sql.bind.functions.intervals import negative, product, quotient, sum_of
+from ivm.sql.bind.functions.shifts import add_moment, subtract_moment
+from ivm.sql.bind.functions.signatures import number_operand
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.signs import Plus
+from ivm.sql.types.casts import castable
+from ivm.sql.types.declared import declared_type
+from ivm.sql.types.literals import NULL_LITERAL, negated, number
+from ivm.sql.types.texts import InfinityError
+from ivm.sql.types.unify import arithmetic_type, as_decimal, integer_type
 
 
 def bind_literal(binder: Binder, node: exp.Expr) -> Operand:

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, NULL, list_of, struct_of
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_comparison, bind_in, parts_of, same_type
-from sql.bind.expressions.nested import Subqueries
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.scope import OuterRow, seen_from_inside, without_column
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
-from sql.ir.functions import NEGATED, function_of
-from sql.ir.relation import Filter, Reduce, Relation
-from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
-from sql.tree import clauses_around
+from ivm.catalog.types import BIGINT, BOOLEAN, NULL, list_of, struct_of
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_comparison, bind_in, parts_of, same_type
+from ivm.sql.bind.expressions.nested import Subqueries
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.scope import OuterRow, seen_from_inside, without_column
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
+from ivm.sql.ir.functions import NEGATED, function_of
+from ivm.sql.ir.relation import Filter, Reduce, Relation
+from ivm.sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
+from ivm.sql.tree import clauses_around
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.names import key
-from catalog.types import INTEGER, struct_of
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.scope import Scope
-from sql.ir.conditions import is_null, junction
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.names import key
+from ivm.catalog.types import INTEGER, struct_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.ir.conditions import is_null, junction
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 
 def row_of(binder: Binder, node: exp.Column) -> Operand | None:

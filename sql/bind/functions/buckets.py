@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.calendar import DAY
-from catalog.types import BIGINT, INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPS, TIMESTAMPTZ, VARCHAR, SqlType
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed
-from sql.bind.functions.intervals import as_interval
-from sql.bind.functions.shifts import arithmetic, moment_of
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.unify import common_type
+from ivm.catalog.calendar import DAY
+from ivm.catalog.types import BIGINT, INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPS, TIMESTAMPTZ, VARCHAR, SqlType
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed
+from ivm.sql.bind.functions.intervals import as_interval
+from ivm.sql.bind.functions.shifts import arithmetic, moment_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.types.unify import common_type
 
 _BUCKETS_FROM = 10_959 * DAY
 """2000-01-03, a Monday: what time_bucket counts from; months count from 2000-01-01."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.function import PythonFunction
-from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.functions.called import called
-from sql.ir.scalar import Literal, Scalar
-from sql.types.unify import common_type, fits
+from ivm.catalog.function import PythonFunction
+from ivm.catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.functions.called import called
+from ivm.sql.ir.scalar import Literal, Scalar
+from ivm.sql.types.unify import common_type, fits
 
 
 def bind_called(binder: Binder, node: exp.Expr, function: PythonFunction) -> Operand:

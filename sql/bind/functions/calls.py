@@ -9,27 +9,27 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from catalog.names import key, suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR, holds
-from sql.arguments import PLAIN
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import compare, same_type, unified
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, enums, json, macros, numbers, structs, vectors
-from sql.bind.functions.called import bind_called
-from sql.bind.functions.clock import bind_clock, clock_type
-from sql.bind.functions.intervals import TO_UNITS
-from sql.bind.functions.lambdas import bind_lambda
-from sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
-from sql.bind.functions.signatures import apply, text
-from sql.bind.functions.texts import bind_named_groups, of_any_pattern
-from sql.bind.unnest import BY_NAME as MAKING_ROWS
-from sql.ir.conditions import comparison, is_null
-from sql.ir.functions.nested import LAMBDAS
-from sql.ir.measures import has_measure
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.sql_text import text_of
-from sql.types.printed import Place, format_pieces, printf_pieces
+from ivm.catalog.names import key, suggestion
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR, holds
+from ivm.sql.arguments import PLAIN
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.comparisons import compare, same_type, unified
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions import dates, enums, json, macros, numbers, structs, vectors
+from ivm.sql.bind.functions.called import bind_called
+from ivm.sql.bind.functions.clock import bind_clock, clock_type
+from ivm.sql.bind.functions.intervals import TO_UNITS
+from ivm.sql.bind.functions.lambdas import bind_lambda
+from ivm.sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
+from ivm.sql.bind.functions.signatures import apply, text
+from ivm.sql.bind.functions.texts import bind_named_groups, of_any_pattern
+from ivm.sql.bind.unnest import BY_NAME as MAKING_ROWS
+from ivm.sql.ir.conditions import comparison, is_null
+from ivm.sql.ir.functions.nested import LAMBDAS
+from ivm.sql.ir.measures import has_measure
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.sql_text import text_of
+from ivm.sql.types.printed import Place, format_pieces, printf_pieces
 
 
 def bind_case(binder: Binder, node: exp.Expr) -> Operand:

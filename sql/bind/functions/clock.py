@@ -1,4 +1,4 @@
-"""now() and its like: what time it is, as all that a commit changes sees it (see `sql.ir.clock`)."""
+"""now() and its like: what time it is, as all that a commit changes sees it (see `ivm.sql.ir.clock`)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.clock import READ
-from catalog.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.ir.clock import NOW
-from sql.sql_text import text_of
+from ivm.catalog.clock import READ
+from ivm.catalog.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.clock import NOW
+from ivm.sql.sql_text import text_of
 
 _KINDS: dict[type[exp.Expr], SqlType] = {
     exp.CurrentDate: DATE,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import VARCHAR, SqlType
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.functions.nested import places_of
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.types import VARCHAR, SqlType
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 
 def computed_of(node: exp.Expr, text: str, arguments: Sequence[Scalar], type_: SqlType) -> Operand:
@@ -26,5 +26,5 @@ def constant_text(binder: Binder, node: exp.Expr, what: str) -> str:
 
 
 def computed(node: exp.Expr, function: str, arguments: Sequence[Scalar], type_: SqlType) -> Operand:
-    """A function of DuckDB's whose type the signatures of `sql.ir.functions.nested` cannot say."""
+    """A function of DuckDB's whose type the signatures of `ivm.sql.ir.functions.nested` cannot say."""
     return computed_of(node, f"{function}({', '.join(places_of(len(arguments)))})", arguments, type_)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.calendar import CLOCK, MONTHS, PARTS_OF_DAY
-from catalog.names import twice
-from catalog.types import (
+from ivm.catalog.calendar import CLOCK, MONTHS, PARTS_OF_DAY
+from ivm.catalog.names import twice
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -26,20 +26,20 @@ from catalog.types import (
     SqlType,
     struct_of,
 )
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.buckets import bucket, shifted_bucket
-from sql.bind.functions.computed import computed, computed_of, constant_text
-from sql.bind.functions.interval_parts import of_interval, truncated
-from sql.bind.functions.shifts import add_moment, arithmetic, moment_of, without_zone
-from sql.bind.functions.signatures import double, exactly, integer, moment_as, moment_by_utc, nanoseconds, text
-from sql.bind.functions.zones import at_time_zone
-from sql.ir.conditions import comparison, is_null
-from sql.ir.functions.nested import places_of
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.reader import LOST
-from sql.types.calendar import ABBREVIATED, unit_of
-from sql.types.printed import READ, WRITTEN, unknown_specifier
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.buckets import bucket, shifted_bucket
+from ivm.sql.bind.functions.computed import computed, computed_of, constant_text
+from ivm.sql.bind.functions.interval_parts import of_interval, truncated
+from ivm.sql.bind.functions.shifts import add_moment, arithmetic, moment_of, without_zone
+from ivm.sql.bind.functions.signatures import double, exactly, integer, moment_as, moment_by_utc, nanoseconds, text
+from ivm.sql.bind.functions.zones import at_time_zone
+from ivm.sql.ir.conditions import comparison, is_null
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.reader import LOST
+from ivm.sql.types.calendar import ABBREVIATED, unit_of
+from ivm.sql.types.printed import READ, WRITTEN, unknown_specifier
 
 _DOUBLE_PARTS = ("epoch", "julian")
 _OF_ZONE = ("timezone", "timezone_hour", "timezone_minute")

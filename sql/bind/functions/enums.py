@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import UINTEGER, USMALLINT, UTINYINT, VARCHAR, Kind, SqlType, list_of
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed
-from sql.ir.scalar import Call, Literal
+from ivm.catalog.types import UINTEGER, USMALLINT, UTINYINT, VARCHAR, Kind, SqlType, list_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed
+from ivm.sql.ir.scalar import Call, Literal
 
 NAMES = ("enum_code", "enum_first", "enum_last", "enum_range", "enum_range_boundary")
 _CODES = ((1 << 8, UTINYINT), (1 << 16, USMALLINT), (1 << 32, UINTEGER))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.names import key, suggestion
-from catalog.types import INTEGER, Kind
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.json import bind_key
-from sql.bind.functions.signatures import apply
-from sql.ir.scalar import Call, Literal
-from sql.sql_text import text_of
+from ivm.catalog.names import key, suggestion
+from ivm.catalog.types import INTEGER, Kind
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.json import bind_key
+from ivm.sql.bind.functions.signatures import apply
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.sql_text import text_of
 
 
 def field_by_path(binder: Binder, node: exp.Column) -> Operand | None:

@@ -8,12 +8,12 @@ from itertools import chain, repeat
 
 from sqlglot import exp
 
-from catalog.types import DOUBLE, HUGEINT, MAX_DIGITS, NULL, Kind, SqlType, decimal
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.functions import Function
-from sql.ir.scalar import Call
-from sql.types.unify import OperandType, unify
+from ivm.catalog.types import DOUBLE, HUGEINT, MAX_DIGITS, NULL, Kind, SqlType, decimal
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.functions import Function
+from ivm.sql.ir.scalar import Call
+from ivm.sql.types.unify import OperandType, unify
 
 Found = dict[str, list[OperandType]]
 """By the names of variables what stands for them."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.calendar import CLOCK, MONTHS
-from catalog.types import BIGINT, DOUBLE, INTERVAL, VARCHAR
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.ir.intervals import parts_of
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.calendar import CLOCK, MONTHS
+from ivm.catalog.types import BIGINT, DOUBLE, INTERVAL, VARCHAR
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.intervals import parts_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 _YEAR = MONTHS["year"]
 _WITHIN = {

@@ -7,13 +7,13 @@ from math import isfinite
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, INTEGER, INTERVAL, NULL, SqlType
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.ir.intervals import PART_TYPES, interval_of, is_zero, made_of
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.calendar import Interval, interval, unit_of
-from sql.types.unify import fits
+from ivm.catalog.types import BIGINT, DOUBLE, INTEGER, INTERVAL, NULL, SqlType
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.intervals import PART_TYPES, interval_of, is_zero, made_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.types.calendar import Interval, interval, unit_of
+from ivm.sql.types.unify import fits
 
 _FRACTIONAL = {"second": "to_seconds", "millisecond": "to_milliseconds"}
 """The units of which a fraction is taken, and DuckDB's functions that do it."""

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from catalog.types import JSON, VARCHAR, Kind, SqlType, list_of, struct_of
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed_of
-from sql.bind.functions.signatures import apply, text
-from sql.ir.functions.json import OF_PATHS, TRANSFORMS
-from sql.ir.functions.nested import places_of
-from sql.ir.scalar import Call, Literal
-from sql.types.declared import declared_type
+from ivm.catalog.types import JSON, VARCHAR, Kind, SqlType, list_of, struct_of
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed_of
+from ivm.sql.bind.functions.signatures import apply, text
+from ivm.sql.ir.functions.json import OF_PATHS, TRANSFORMS
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.types.declared import declared_type
 
 Args = Sequence[exp.Expr]
 _ARROWS = (exp.JSONExtract, exp.JSONExtractScalar)

@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.names import by_key, key, written
-from catalog.types import BIGINT, BOOLEAN, NULL, Kind, SqlType, list_of
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed_of
-from sql.ir.functions.nested import LAMBDAS, PLACE
-from sql.ir.scalar import Outer, Scalar
-from sql.sql_text import text_of
-from sql.types.unify import common_type
+from ivm.catalog.names import by_key, key, written
+from ivm.catalog.types import BIGINT, BOOLEAN, NULL, Kind, SqlType, list_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed_of
+from ivm.sql.ir.functions.nested import LAMBDAS, PLACE
+from ivm.sql.ir.scalar import Outer, Scalar
+from ivm.sql.sql_text import text_of
+from ivm.sql.types.unify import common_type
 
 _PARAMETERS = -(1 << 41)
 """The number of the Outers that stand for parameters while the type of what is computed is found."""

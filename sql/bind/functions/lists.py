@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -18,22 +18,22 @@ from catalog.types import (
     map_of,
     struct_of,
 )
-from sql.bind.expressions import subqueries
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text
-from sql.bind.functions.fields import bind_map_value
-from sql.bind.functions.json import bind_key as bind_json_key
-from sql.bind.functions.lambdas import bind_comprehension
-from sql.bind.functions.signatures import apply
-from sql.bind.functions.structs import bind_key
-from sql.bind.functions.texts import bind_text_bracket
-from sql.bind.series import bind_series_list
-from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.functions import NEGATED
-from sql.ir.functions.nested import PLACE
-from sql.ir.scalar import FALSE, Call, Literal, Scalar
+from ivm.sql.bind.expressions import subqueries
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed, computed_of, constant_text
+from ivm.sql.bind.functions.fields import bind_map_value
+from ivm.sql.bind.functions.json import bind_key as bind_json_key
+from ivm.sql.bind.functions.lambdas import bind_comprehension
+from ivm.sql.bind.functions.signatures import apply
+from ivm.sql.bind.functions.structs import bind_key
+from ivm.sql.bind.functions.texts import bind_text_bracket
+from ivm.sql.bind.series import bind_series_list
+from ivm.sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from ivm.sql.ir.functions import NEGATED
+from ivm.sql.ir.functions.nested import PLACE
+from ivm.sql.ir.scalar import FALSE, Call, Literal, Scalar
 
 
 def bind_list(binder: Binder, node: exp.Expr) -> Operand:

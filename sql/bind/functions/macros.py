@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.written import written_out
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.written import written_out
 
 MACROS = {
     "add": (("x", "y"), "x + y"),

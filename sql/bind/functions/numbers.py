@@ -7,14 +7,26 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, FLOAT, HUGEINT, INTEGER, NULL, TINYINT, Kind, SqlType, decimal, integer_range
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed
-from sql.bind.functions.signatures import apply, double, number_operand
-from sql.ir.scalar import Call, Literal
-from sql.signs import OPERATORS, Plus
-from sql.types.unify import fits, holds, integer_type
+from ivm.catalog.types import (
+    BIGINT,
+    DOUBLE,
+    FLOAT,
+    HUGEINT,
+    INTEGER,
+    NULL,
+    TINYINT,
+    Kind,
+    SqlType,
+    decimal,
+    integer_range,
+)
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed
+from ivm.sql.bind.functions.signatures import apply, double, number_operand
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.signs import OPERATORS, Plus
+from ivm.sql.types.unify import fits, holds, integer_type
 
 
 def bind_abs(binder: Binder, node: exp.Expr) -> Operand:

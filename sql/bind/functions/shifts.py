@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.calendar import DAY
-from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, TIMESTAMPTZ
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed_of
-from sql.bind.functions.intervals import negative
-from sql.ir.functions.nested import places_of
-from sql.ir.intervals import days_and_time, is_zero, made_of, parts_of, steps_of
-from sql.ir.limits import DATE_RANGE
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.calendar import add_interval
-from sql.types.unify import holds
+from ivm.catalog.calendar import DAY
+from ivm.catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, TIMESTAMPTZ
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed_of
+from ivm.sql.bind.functions.intervals import negative
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.intervals import days_and_time, is_zero, made_of, parts_of, steps_of
+from ivm.sql.ir.limits import DATE_RANGE
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.types.calendar import add_interval
+from ivm.sql.types.unify import holds
 
 
 def arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:

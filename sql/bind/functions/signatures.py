@@ -1,4 +1,4 @@
-"""Functions whose arguments and result have fixed types, bound as they are declared in `sql.ir.functions`."""
+"""Functions whose arguments and result have fixed types, bound as they are declared in `ivm.sql.ir.functions`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import suppress
 from sqlglot import exp
 from sqlglot.helper import ensure_list
 
-from catalog.errors import TypeMismatchError
-from catalog.types import (
+from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.types import (
     BIGINT,
     BLOB,
     DATE,
@@ -23,14 +23,14 @@ from catalog.types import (
     Kind,
     SqlType,
 )
-from sql.arguments import KINDS, PLAIN
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed
-from sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
-from sql.ir.functions import Function
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.unify import holds
+from ivm.sql.arguments import KINDS, PLAIN
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed
+from ivm.sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
+from ivm.sql.ir.functions import Function
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.types.unify import holds
 
 Taker = Callable[[Binder, exp.Expr], Scalar]
 """Binds one argument and casts it to the type that the function takes; refuses what does not fit."""

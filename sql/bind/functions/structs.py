@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.names import key, twice
-from catalog.types import BOOLEAN, INTEGER, VARCHAR, Kind, list_of, map_of, struct_of
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text
-from sql.bind.functions.fields import field_at, field_of
-from sql.bind.functions.signatures import apply
-from sql.ir.conditions import is_null
-from sql.ir.functions.nested import places_of
-from sql.ir.scalar import Call, Literal, Scalar
-from sql.sql_text import text_of
-from sql.types.unify import common_type
+from ivm.catalog.names import key, twice
+from ivm.catalog.types import BOOLEAN, INTEGER, VARCHAR, Kind, list_of, map_of, struct_of
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed, computed_of, constant_text
+from ivm.sql.bind.functions.fields import field_at, field_of
+from ivm.sql.bind.functions.signatures import apply
+from ivm.sql.ir.conditions import is_null
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
+from ivm.sql.sql_text import text_of
+from ivm.sql.types.unify import common_type
 
 Named = list[tuple[str, Scalar]]
 """The fields of a struct by their names."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.names import twice
-from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType, list_of, struct_of
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text
-from sql.bind.functions.signatures import apply, integer, text, text_operand
-from sql.ir.conditions import coalesced, is_null, junction, negation
-from sql.ir.functions.nested import places_of
-from sql.ir.scalar import Call, Literal, Scalar
+from ivm.catalog.names import twice
+from ivm.catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType, list_of, struct_of
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed, computed_of, constant_text
+from ivm.sql.bind.functions.signatures import apply, integer, text, text_operand
+from ivm.sql.ir.conditions import coalesced, is_null, junction, negation
+from ivm.sql.ir.functions.nested import places_of
+from ivm.sql.ir.scalar import Call, Literal, Scalar
 
 _EMPTY = Literal("", VARCHAR)
 

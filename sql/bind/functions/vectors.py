@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import DOUBLE, FLOAT, NULL, Kind, SqlType, array_of, list_of
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import unified
-from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed
-from sql.ir.functions.nested import VECTORS
-from sql.ir.scalar import Call, Literal
-from sql.signs import CosineDistance
+from ivm.catalog.types import DOUBLE, FLOAT, NULL, Kind, SqlType, array_of, list_of
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.comparisons import unified
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.functions.computed import computed
+from ivm.sql.ir.functions.nested import VECTORS
+from ivm.sql.ir.scalar import Call, Literal
+from ivm.sql.signs import CosineDistance
 
 _CROSSED = 3
 """A cross product is of vectors of so many numbers."""

@@ -6,11 +6,11 @@ import re
 
 from sqlglot import exp
 
-from catalog.types import NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.ir.scalar import Literal
-from sql.types.zones import is_utc, no_zone, zone_names
+from ivm.catalog.types import NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.scalar import Literal
+from ivm.sql.types.zones import is_utc, no_zone, zone_names
 
 _OTHERS = re.compile(
     r"[A-Z]{3}([+-]\d{1,2}(:?\d\d)?)?|SystemV/\w+|US/Pacific-New|Canada/East-Saskatchewan", re.IGNORECASE

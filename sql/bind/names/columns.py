@@ -9,18 +9,18 @@ from itertools import chain, count
 
 from sqlglot import exp
 
-from catalog.keywords import quoted_if_needed
-from catalog.names import as_literal, key
-from sql.bind.context import BindContext
-from sql.bind.names.intervals import interval_name
-from sql.bind.names.queries import query_name
-from sql.bind.names.scope import Scope
-from sql.bind.names.types import type_name
-from sql.bind.windows.specs import resolved, term_name
-from sql.chains import CHAINED
-from sql.signs import SIGN, CosineDistance, Plus
-from sql.sql_text import SqlText, offset_of, text_of
-from sql.words_kept import CALLED, PART
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.catalog.names import as_literal, key
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.names.intervals import interval_name
+from ivm.sql.bind.names.queries import query_name
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.bind.names.types import type_name
+from ivm.sql.bind.windows.specs import resolved, term_name
+from ivm.sql.chains import CHAINED
+from ivm.sql.signs import SIGN, CosineDistance, Plus
+from ivm.sql.sql_text import SqlText, offset_of, text_of
+from ivm.sql.words_kept import CALLED, PART
 
 _FORMS: dict[type[exp.Expr], str] = {
     **{

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from catalog.names import key
-from sql.bind.context import BindContext
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.names.scope import Scope
-from sql.folded import folded
-from sql.ir.functions.nested import LAMBDAS
-from sql.ir.scalar import Literal
+from ivm.catalog.names import key
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.handlers import HANDLERS
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.folded import folded
+from ivm.sql.ir.functions.nested import LAMBDAS
+from ivm.sql.ir.scalar import Literal
 
 Filter = Callable[[str], bool]
 """Whether a column is wanted, by its name."""

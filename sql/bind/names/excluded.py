@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 
-from catalog.names import key
-from sql.bind.names.scope import Scope, ScopeColumn
+from ivm.catalog.names import key
+from ivm.sql.bind.names.scope import Scope, ScopeColumn
 
 Named = tuple[str, str]
 """A column by the keys of its table and of its name."""

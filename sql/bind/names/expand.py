@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from catalog.names import by_key, key, suggestion
-from sql.bind.context import BindContext
-from sql.bind.names.conditions import computed_names, pattern_of
-from sql.bind.names.scope import Scope
-from sql.bind.names.stars import called_by, column_of, has_long_name, is_star, starred
-from sql.reader import made_call
-from sql.sql_text import text_of
-from sql.tree import called
-from sql.unpacked import is_unpacked
+from ivm.catalog.names import by_key, key, suggestion
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.names.conditions import computed_names, pattern_of
+from ivm.sql.bind.names.scope import Scope
+from ivm.sql.bind.names.stars import called_by, column_of, has_long_name, is_star, starred
+from ivm.sql.reader import made_call
+from ivm.sql.sql_text import text_of
+from ivm.sql.tree import called
+from ivm.sql.unpacked import is_unpacked
 
 Node = TypeVar("Node", bound=exp.Expr)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from catalog.keywords import quoted_if_needed
-from sql.bind.windows.specs import term_name
-from sql.sql_text import text_of
-from sql.tree import ENDINGS
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.sql.bind.windows.specs import term_name
+from ivm.sql.sql_text import text_of
+from ivm.sql.tree import ENDINGS
 
 Named = Callable[[exp.Expr], str]
 """How an expression is called."""

@@ -9,10 +9,10 @@ from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
-from catalog.names import NO_ROWID, key, suggestion, written
-from catalog.schema import Field, Schema
-from sql.bind.expressions.operand import Operand
-from sql.ir.scalar import Column, Outer, Scalar, rewrite, walk
+from ivm.catalog.names import NO_ROWID, key, suggestion, written
+from ivm.catalog.schema import Field, Schema
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.ir.scalar import Column, Outer, Scalar, rewrite, walk
 
 
 @dataclass(frozen=True, slots=True)

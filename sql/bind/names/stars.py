@@ -7,15 +7,15 @@ from collections.abc import Set
 
 from sqlglot import exp
 
-from catalog.names import by_key, key, suggestion
-from catalog.types import Kind
-from sql.arguments import refuse_unread
-from sql.bind.context import BindContext
-from sql.bind.names.conditions import TESTS, Filter, named_like, regular
-from sql.bind.names.excluded import without
-from sql.bind.names.scope import Scope, ScopeColumn
-from sql.sql_text import text_of
-from sql.tree import called
+from ivm.catalog.names import by_key, key, suggestion
+from ivm.catalog.types import Kind
+from ivm.sql.arguments import refuse_unread
+from ivm.sql.bind.context import BindContext
+from ivm.sql.bind.names.conditions import TESTS, Filter, named_like, regular
+from ivm.sql.bind.names.excluded import without
+from ivm.sql.bind.names.scope import Scope, ScopeColumn
+from ivm.sql.sql_text import text_of
+from ivm.sql.tree import called
 
 
 def is_star(node: exp.Expr) -> bool:

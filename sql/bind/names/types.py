@@ -6,9 +6,9 @@ import re
 
 from sqlglot import exp
 
-from catalog.keywords import quoted_if_needed
-from sql.sql_text import text_of
-from sql.words_kept import WRITTEN
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.sql.sql_text import text_of
+from ivm.sql.words_kept import WRITTEN
 
 _STANDARD = {
     **dict.fromkeys(("int", "integer"), "INTEGER"),

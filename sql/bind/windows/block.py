@@ -7,24 +7,24 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sql.bind.context import BindContext, Refinement
-from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.operand import Operand
-from sql.bind.names.columns import column_name
-from sql.bind.names.scope import WINDOWED, Scope
-from sql.bind.windows.framed import FramedAggregate, with_framed
-from sql.bind.windows.frames import Term, bind_frame
-from sql.bind.windows.functions import VALUES, bind_function, bind_spec
-from sql.bind.windows.own_order import own_order, with_own_order
-from sql.bind.windows.partitions import Composed, with_aggregates
-from sql.bind.windows.specs import Spec
-from sql.decorrelate.expand_joins import filtered, with_columns
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AGGREGATES
-from sql.ir.rebuild import outers, relation_scalars
-from sql.ir.relation import Apply, Order, Project, Relation, Window
-from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
-from sql.ir.window_function import UNFRAMED, WindowFunction
+from ivm.sql.bind.context import BindContext, Refinement
+from ivm.sql.bind.expressions.binder import Binder, Handler
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.names.columns import column_name
+from ivm.sql.bind.names.scope import WINDOWED, Scope
+from ivm.sql.bind.windows.framed import FramedAggregate, with_framed
+from ivm.sql.bind.windows.frames import Term, bind_frame
+from ivm.sql.bind.windows.functions import VALUES, bind_function, bind_spec
+from ivm.sql.bind.windows.own_order import own_order, with_own_order
+from ivm.sql.bind.windows.partitions import Composed, with_aggregates
+from ivm.sql.bind.windows.specs import Spec
+from ivm.sql.decorrelate.expand_joins import filtered, with_columns
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AGGREGATES
+from ivm.sql.ir.rebuild import outers, relation_scalars
+from ivm.sql.ir.relation import Apply, Order, Project, Relation, Window
+from ivm.sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
+from ivm.sql.ir.window_function import UNFRAMED, WindowFunction
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
 

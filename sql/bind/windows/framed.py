@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from catalog.types import BIGINT, BOOLEAN, SqlType
-from sql.decorrelate.expand_joins import with_columns
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.conditions import comparison, conjuncts, is_null, junction, negation
-from sql.ir.measures import measured
-from sql.ir.rebuild import column, row
-from sql.ir.relation import Apply, Filter, Order, Project, Reduce, Relation, Window
-from sql.ir.scalar import TRUE, Call, Literal, Outer, Scalar
-from sql.ir.window_function import Frame, WindowFunction
+from ivm.catalog.types import BIGINT, BOOLEAN, SqlType
+from ivm.sql.decorrelate.expand_joins import with_columns
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.conditions import comparison, conjuncts, is_null, junction, negation
+from ivm.sql.ir.measures import measured
+from ivm.sql.ir.rebuild import column, row
+from ivm.sql.ir.relation import Apply, Filter, Order, Project, Reduce, Relation, Window
+from ivm.sql.ir.scalar import TRUE, Call, Literal, Outer, Scalar
+from ivm.sql.ir.window_function import Frame, WindowFunction
 
 ROWS, GROUPS, VALUES = "rows", "groups", "values"
 """What the ends of a frame are counted in, or compared with."""

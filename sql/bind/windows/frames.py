@@ -8,18 +8,18 @@ from math import isfinite
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, INTERVAL, TIME, VARCHAR
-from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.comparisons import unified
-from sql.bind.expressions.constants import constant, value_as
-from sql.bind.expressions.operand import Operand
-from sql.bind.windows.framed import GROUPS, ROWS, VALUES
-from sql.bind.windows.specs import Spec
-from sql.ir.aggregates import AggregateOrder
-from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.measures import measures_of
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
-from sql.ir.window_function import WHOLE_PARTITION, Frame
+from ivm.catalog.types import BIGINT, INTERVAL, TIME, VARCHAR
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.expressions.comparisons import unified
+from ivm.sql.bind.expressions.constants import constant, value_as
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.windows.framed import GROUPS, ROWS, VALUES
+from ivm.sql.bind.windows.specs import Spec
+from ivm.sql.ir.aggregates import AggregateOrder
+from ivm.sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from ivm.sql.ir.measures import measures_of
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
+from ivm.sql.ir.window_function import WHOLE_PARTITION, Frame
 
 FAR = 1 << 31
 """Farther than any row is from another, as collections hold fewer: what is counted beyond means the same."""
@@ -33,7 +33,7 @@ Term = tuple[Scalar, bool, bool]
 class Framed:
     """The frame of an OVER, with its bounds, and the order of the rows, whose first term the bounds compare with.
 
-    `by` and, where it `varies`, the bounds are those of `sql.bind.windows.framed.FramedAggregate`.
+    `by` and, where it `varies`, the bounds are those of `ivm.sql.bind.windows.framed.FramedAggregate`.
     """
 
     frame: Frame

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.names import key, suggestion
-from catalog.types import (
+from ivm.catalog.names import key, suggestion
+from ivm.catalog.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -22,25 +22,25 @@ from catalog.types import (
     VARCHAR,
     list_of,
 )
-from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.aggregates.calls import AGGREGATES, AggregateCall, read_call
-from sql.bind.aggregates.operands import order_by
-from sql.bind.aggregates.types import bind_aggregate, inside, typed_aggregate
-from sql.bind.expressions.binder import Aggregates, Binder
-from sql.bind.expressions.operand import Operand
-from sql.bind.windows.framed import FramedAggregate
-from sql.bind.windows.frames import FAR, Framed
-from sql.bind.windows.own_order import bare
-from sql.bind.windows.partitions import OF_PARTITION, Composed, of_partition
-from sql.bind.windows.specs import Spec, resolved
-from sql.folded import folded
-from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import aggregate_of, reverse_of
-from sql.ir.conditions import coalesced, comparison, is_null
-from sql.ir.measures import has_measure
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar
-from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
-from sql.sql_text import text_of
+from ivm.sql.aggregate_nodes import FUNCTIONS
+from ivm.sql.bind.aggregates.calls import AGGREGATES, AggregateCall, read_call
+from ivm.sql.bind.aggregates.operands import order_by
+from ivm.sql.bind.aggregates.types import bind_aggregate, inside, typed_aggregate
+from ivm.sql.bind.expressions.binder import Aggregates, Binder
+from ivm.sql.bind.expressions.operand import Operand
+from ivm.sql.bind.windows.framed import FramedAggregate
+from ivm.sql.bind.windows.frames import FAR, Framed
+from ivm.sql.bind.windows.own_order import bare
+from ivm.sql.bind.windows.partitions import OF_PARTITION, Composed, of_partition
+from ivm.sql.bind.windows.specs import Spec, resolved
+from ivm.sql.folded import folded
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.aggregates import aggregate_of, reverse_of
+from ivm.sql.ir.conditions import coalesced, comparison, is_null
+from ivm.sql.ir.measures import has_measure
+from ivm.sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar
+from ivm.sql.ir.window_function import WHOLE_PARTITION, WindowFunction
+from ivm.sql.sql_text import text_of
 
 
 def bind_spec(binder: Binder, node: exp.Expr) -> Spec:

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sql.bind.expressions.binder import Binder
-from sql.bind.windows.frames import Framed
-from sql.bind.windows.specs import Spec
-from sql.ir.window_function import WHOLE_PARTITION
-from sql.sql_text import text_of
+from ivm.sql.bind.expressions.binder import Binder
+from ivm.sql.bind.windows.frames import Framed
+from ivm.sql.bind.windows.specs import Spec
+from ivm.sql.ir.window_function import WHOLE_PARTITION
+from ivm.sql.sql_text import text_of
 
 _OF_PEERS = (exp.Rank, exp.PercentRank, exp.CumeDist)
 OF_PLACES = (*_OF_PEERS, exp.DenseRank, exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sql.bind.expressions.binder import Aggregates
-from sql.bind.windows.framed import FramedAggregate
-from sql.decorrelate.expand_joins import Pair, joined
-from sql.ir.aggregate import Aggregate
-from sql.ir.rebuild import column, row
-from sql.ir.relation import Project, Reduce, Relation
-from sql.ir.scalar import Column, Scalar, rewrite
-from sql.ir.window_function import WindowFunction
+from ivm.sql.bind.expressions.binder import Aggregates
+from ivm.sql.bind.windows.framed import FramedAggregate
+from ivm.sql.decorrelate.expand_joins import Pair, joined
+from ivm.sql.ir.aggregate import Aggregate
+from ivm.sql.ir.rebuild import column, row
+from ivm.sql.ir.relation import Project, Reduce, Relation
+from ivm.sql.ir.scalar import Column, Scalar, rewrite
+from ivm.sql.ir.window_function import WindowFunction
 
 OF_PARTITION = "of partition"
 """What an aggregate has in its `meta` that is one of a whole partition."""

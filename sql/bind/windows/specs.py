@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.names import key
-from sql.words_kept import DIRECTION
+from ivm.catalog.names import key
+from ivm.sql.words_kept import DIRECTION
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ How to add a scalar function:
 
 1. A line in one of the files beside this one declares it. With `names`, SQL calls it by these, and the types alone say
    how its arguments are bound: any integer for BIGINT, any number for DOUBLE, and so on. If it is written in another
-   way or if its type follows from its arguments, a handler in `sql.bind.functions` makes the call.
+   way or if its type follows from its arguments, a handler in `ivm.sql.bind.functions` makes the call.
    A function that DuckDB computes for us is a line of `asked.py`, and that is all.
 2. A body in a file of `ivm.render.scalars.bodies` computes it; see there for the kinds of bodies.
 3. A case in `tests/scalars/functions.py` compares it with DuckDB, and a line in `tests/sql/scalars.txt` its binding.
@@ -19,10 +19,10 @@ A call's arguments have exactly the types that are declared here, since the bind
 
 from __future__ import annotations
 
-from catalog.errors import UnsupportedError
-from sql.ir.functions import asked, called, intervals, json, logic, moments, nested, numbers, series, texts
-from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
-from sql.ir.scalar import Call, Literal
+from ivm.catalog.errors import UnsupportedError
+from ivm.sql.ir.functions import asked, called, intervals, json, logic, moments, nested, numbers, series, texts
+from ivm.sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
+from ivm.sql.ir.scalar import Call, Literal
 
 __all__ = [
     "DIRECTIONS",

@@ -7,7 +7,7 @@ tables deserves a body of its own.
 
 from __future__ import annotations
 
-from catalog.types import (
+from ivm.catalog.types import (
     BIGINT,
     BLOB,
     BOOLEAN,
@@ -27,7 +27,7 @@ from catalog.types import (
     VARCHAR,
     SqlType,
 )
-from sql.ir.functions.function import Function, Nulls, Raises
+from ivm.sql.ir.functions.function import Function, Nulls, Raises
 
 _V, _TEXT, _TEXTS, _BYTES = VARCHAR, (VARCHAR,), (VARCHAR, VARCHAR), (BLOB,)
 

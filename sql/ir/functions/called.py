@@ -8,9 +8,9 @@ of its own carries out.
 
 from __future__ import annotations
 
-from catalog.types import BOOLEAN, VARCHAR, SqlType, list_of
-from sql.ir.functions.function import Function, Nulls, Raises
-from sql.ir.scalar import TRUE, Call, Literal, Scalar, walk
+from ivm.catalog.types import BOOLEAN, VARCHAR, SqlType, list_of
+from ivm.sql.ir.functions.function import Function, Nulls, Raises
+from ivm.sql.ir.scalar import TRUE, Call, Literal, Scalar, walk
 
 CALLED = "called"
 

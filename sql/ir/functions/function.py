@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from catalog.types import Kind, SqlType
-from sql.ir.limits import Range
-from sql.ir.scalar import Call, Value
+from ivm.catalog.types import Kind, SqlType
+from ivm.sql.ir.limits import Range
+from ivm.sql.ir.scalar import Call, Value
 
 
 class Nulls(Enum):
@@ -49,7 +49,7 @@ ValueRule = Callable[[Call, Sequence[Any]], Value]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One scalar function: `name` is that of calls in the IR; see `sql.ir.functions` for how one is added.
+    """One scalar function: `name` is that of calls in the IR; see `ivm.sql.ir.functions` for how one is added.
 
     Attributes:
         takes: the arguments' types. A text stands for more than one: `T` for the same type wherever it stands,

@@ -1,13 +1,13 @@
-"""INTERVAL: made of parts and taken apart. What is compared is the length; see `catalog.intervals`."""
+"""INTERVAL: made of parts and taken apart. What is compared is the length; see `ivm.catalog.intervals`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog import intervals
-from catalog.calendar import DAY, toward_zero
-from catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL
-from sql.ir.functions.function import Function, Raises, of_values
+from ivm.catalog import intervals
+from ivm.catalog.calendar import DAY, toward_zero
+from ivm.catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL
+from ivm.sql.ir.functions.function import Function, Raises, of_values
 
 _MONTHS, _DAYS, _MICROS = range(3)
 

@@ -1,10 +1,10 @@
-"""JSON: what is read of it, and what makes it. DuckDB computes all of it, see `sql.ir.functions.asked`."""
+"""JSON: what is read of it, and what makes it. DuckDB computes all of it, see `ivm.sql.ir.functions.asked`."""
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, BOOLEAN, JSON, UBIGINT, VARCHAR, SqlType, list_of
-from sql.ir.functions.asked import asked
-from sql.ir.functions.function import Function, Nulls, Raises, variable
+from ivm.catalog.types import BIGINT, BOOLEAN, JSON, UBIGINT, VARCHAR, SqlType, list_of
+from ivm.sql.ir.functions.asked import asked
+from ivm.sql.ir.functions.function import Function, Nulls, Raises, variable
 
 _V, _T = VARCHAR, variable("T")
 

@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from catalog.types import BOOLEAN, Kind
-from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises, ValueRule, of_values
-from sql.ir.limits import Range, limits, moment_as, rescale
-from sql.ir.scalar import Call, Value
+from ivm.catalog.types import BOOLEAN, Kind
+from ivm.sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises, ValueRule, of_values
+from ivm.sql.ir.limits import Range, limits, moment_as, rescale
+from ivm.sql.ir.scalar import Call, Value
 
 
 def _chosen(call: Call, args: list[Range]) -> Range:
@@ -89,7 +89,7 @@ FUNCTIONS = (
     Function("greatest", ("T", "..."), "T", nulls=Nulls.ALL, value=_extreme(max), range=_chosen),
     Function("least", ("T", "..."), "T", nulls=Nulls.ALL, value=_extreme(min), range=_chosen),
     # Exact, or an error; from text and to text too. DOUBLE is rounded to DECIMAL and integers as DuckDB does, DECIMAL
-    # to fewer digits half away from zero. What reads text is folded by `sql.folded`.
+    # to fewer digits half away from zero. What reads text is folded by `ivm.sql.folded`.
     Function("cast", ("A",), "R", raises=_cast_raises, range=_cast_range),
     Function("try_cast", ("A",), "R", makes_null=True),
     # The value, or an error with the message where the condition is TRUE.

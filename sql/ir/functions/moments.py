@@ -9,11 +9,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from catalog.calendar import DAY, PARTS_OF_DAY, shift_months
-from catalog.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
-from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises, of_values
-from sql.ir.functions.numbers import difference_range, sum_range
-from sql.ir.scalar import Call, Value
+from ivm.catalog.calendar import DAY, PARTS_OF_DAY, shift_months
+from ivm.catalog.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from ivm.sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises, of_values
+from ivm.sql.ir.functions.numbers import difference_range, sum_range
+from ivm.sql.ir.scalar import Call, Value
 
 _SOMETIMES, _OUT_OF_RANGE = Raises.SOMETIMES, Raises.OUT_OF_RANGE
 
@@ -39,7 +39,7 @@ def _extract(call: Call, values: Sequence[Any]) -> Value:
 _MOMENT = "DATE or TIMESTAMP"
 
 FUNCTIONS = (
-    # What time it is; see `sql.ir.clock`.
+    # What time it is; see `ivm.sql.ir.clock`.
     Function("now", (), TIMESTAMPTZ, nulls=Nulls.NEVER),
     Function("extract", ("literal", _MOMENT), "BIGINT; epoch (seconds) and julian DOUBLE", value=_extract),
     Function("date_trunc", ("literal", _MOMENT), "TIMESTAMP; DATE where DuckDB does so", raises=_truncation_raises),

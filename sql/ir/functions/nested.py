@@ -6,8 +6,8 @@ for T is one type, which the arguments have in common.
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UBIGINT, VARCHAR, SqlType, list_of, map_of, struct_of
-from sql.ir.functions.function import Function, Nulls, Raises, variable
+from ivm.catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UBIGINT, VARCHAR, SqlType, list_of, map_of, struct_of
+from ivm.sql.ir.functions.function import Function, Nulls, Raises, variable
 
 _T, _K, _E = variable("T"), variable("K"), variable("V")
 _LIST, _LISTS, _MAP = list_of(_T), list_of(list_of(_T)), map_of(_K, _E)

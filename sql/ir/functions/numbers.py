@@ -7,10 +7,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from catalog.types import BOOLEAN, DOUBLE, HUGEINT, INTEGER, TINYINT
-from sql.ir.functions.function import Function, NotFoldableError, Raises, of_values
-from sql.ir.limits import Range
-from sql.ir.scalar import Call, Literal, Value
+from ivm.catalog.types import BOOLEAN, DOUBLE, HUGEINT, INTEGER, TINYINT
+from ivm.sql.ir.functions.function import Function, NotFoldableError, Raises, of_values
+from ivm.sql.ir.limits import Range
+from ivm.sql.ir.scalar import Call, Literal, Value
 
 _NEVER, _SOMETIMES, _OUT_OF_RANGE = Raises.NEVER, Raises.SOMETIMES, Raises.OUT_OF_RANGE
 

@@ -5,8 +5,8 @@ A series of moments takes its step as months, days and microseconds, all of whic
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, TIMESTAMP, list_of
-from sql.ir.functions.function import Function, Nulls, Raises
+from ivm.catalog.types import BIGINT, TIMESTAMP, list_of
+from ivm.sql.ir.functions.function import Function, Nulls, Raises
 
 _NUMBERS, _MOMENTS = (BIGINT,) * 3, (TIMESTAMP, TIMESTAMP, BIGINT, BIGINT, BIGINT)
 

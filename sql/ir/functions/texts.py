@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType
-from sql.ir.functions.function import Function, Raises
+from ivm.catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType
+from ivm.sql.ir.functions.function import Function, Raises
 
 _TEXT = (VARCHAR,)
 _PATTERN = (VARCHAR, "literal")

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from catalog.errors import NumericError
-from catalog.types import Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, unchecked_range
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import both, objects, stored
 from ivm.render.scalars.failures import attempted, division_by_zero, first_bad, over_integers, overflow
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
+from ivm.sql.ir.functions import function_of
+from ivm.sql.ir.limits import Range, is_exact, limits
+from ivm.sql.ir.scalar import Call
 from ivm.trace.columns.column import Column
-from sql.ir.functions import function_of
-from sql.ir.limits import Range, is_exact, limits
-from sql.ir.scalar import Call
 
 WORD_RANGE: Range = (-(2**63), 2**63 - 1)
 _LEAST = "(-9223372036854775807 - 1)"

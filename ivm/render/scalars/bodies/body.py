@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import Steps
-from sql.ir.scalar import Call
+from ivm.sql.ir.scalar import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""Calls of the application's functions, which no program holds: see `sql.ir.functions.called`."""
+"""Calls of the application's functions, which no program holds: see `ivm.sql.ir.functions.called`."""
 
 from __future__ import annotations
 
-from catalog.errors import UnsupportedError
+from ivm.catalog.errors import UnsupportedError
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.functions import Apply, Context
-from sql.ir.functions.called import CALLED, name_of
-from sql.ir.scalar import Call
+from ivm.sql.ir.functions.called import CALLED, name_of
+from ivm.sql.ir.scalar import Call
 
 
 def _refused(call: Call, context: Context) -> Apply:

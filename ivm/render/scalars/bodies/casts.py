@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from catalog.calendar import DAY
-from catalog.errors import NumericError
-from catalog.types import BLOB, MAX_DIGITS, Kind, Physical, SqlType
 from ivm.analysis.ranges import fits
+from ivm.catalog.calendar import DAY
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import BLOB, MAX_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.numbers import elementwise
 from ivm.render.scalars.bodies.arithmetic import outside_wide, outside_word, wide
 from ivm.render.scalars.bodies.body import Body
@@ -17,12 +17,12 @@ from ivm.render.scalars.columns import both, constant, objects, stored
 from ivm.render.scalars.failures import Attempt, attempted, first_bad, formatter
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
+from ivm.sql.ir.asking import keeps_codes
+from ivm.sql.ir.blobs import blob_text
+from ivm.sql.ir.limits import is_exact, limits
+from ivm.sql.ir.scalar import Call
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.column import Array, Column
-from sql.ir.asking import keeps_codes
-from sql.ir.blobs import blob_text
-from sql.ir.limits import is_exact, limits
-from sql.ir.scalar import Call
 
 
 def cast(script: Script, call: Call, args: list[Value]) -> Value:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from ivm.catalog.types import Physical, SqlType
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.writer import Script, Value
-from sql.ir.scalar import Call, Literal
+from ivm.sql.ir.scalar import Call, Literal
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _DOUBLE = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from catalog.calendar import DAY
-from catalog.errors import NumericError
-from catalog.intervals import MONTH_DAYS, MOST_MICROS, NANOS, TOO_LONG
+from ivm.catalog.calendar import DAY
+from ivm.catalog.errors import NumericError
+from ivm.catalog.intervals import MONTH_DAYS, MOST_MICROS, NANOS, TOO_LONG
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.failures import Attempt
 from ivm.render.scalars.writer import Script, Value
-from sql.ir.scalar import Call
+from ivm.sql.ir.scalar import Call
 
 _MASK, _SIGN = (1 << 32) - 1, 1 << 31
 _SHIFT = 13

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.errors import NumericError
 from ivm.analysis.ranges import can_raise
+from ivm.catalog.errors import NumericError
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.writer import Script, Value
-from sql.ir.scalar import Call, Literal
+from ivm.sql.ir.scalar import Call, Literal
 
 
 def negation(script: Script, call: Call, args: list[Value]) -> Value:

@@ -1,19 +1,19 @@
-"""Dates and timestamps: DATE as days, TIMESTAMP as microseconds; the calendar is `catalog.calendar`."""
+"""Dates and timestamps: DATE as days, TIMESTAMP as microseconds; the calendar is `ivm.catalog.calendar`."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from catalog.calendar import AROUND_CLOCK, CLOCK, DAY, MONTHS, PARTS_OF_DAY
-from catalog.errors import NumericError
-from catalog.types import Kind
 from ivm.analysis.ranges import fits
+from ivm.catalog.calendar import AROUND_CLOCK, CLOCK, DAY, MONTHS, PARTS_OF_DAY
+from ivm.catalog.errors import NumericError
+from ivm.catalog.types import Kind
 from ivm.render.scalars.bodies.arithmetic import arithmetic, check_word
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.failures import Problem
 from ivm.render.scalars.writer import Script, Value
-from sql.ir.limits import TIMESTAMP_RANGE, limits
-from sql.ir.scalar import Call, Literal
+from ivm.sql.ir.limits import TIMESTAMP_RANGE, limits
+from ivm.sql.ir.scalar import Call, Literal
 
 _JULIAN = 2440588.0
 """The Julian day number of 1970-01-01."""

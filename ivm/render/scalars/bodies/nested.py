@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import Physical
+from ivm.catalog.types import Physical
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import dense
 from ivm.render.scalars.functions import Apply, Context
+from ivm.sql.ir.scalar import Call, Literal, columns_of
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.nested_parts import element_at, field_at, lengths_of, structs_of_values
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.scalar import Call, Literal, columns_of
 
 Apart = Callable[[Call, list[Column], TextDictionary], Column]
 """The value of a call by the columns of its arguments, all of one length."""

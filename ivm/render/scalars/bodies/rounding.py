@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Kind, Physical
+from ivm.catalog.types import Kind, Physical
 from ivm.kernels.numbers import elementwise
 from ivm.render.scalars.bodies.arithmetic import check_word
 from ivm.render.scalars.bodies.body import Body
@@ -17,8 +17,8 @@ from ivm.render.scalars.columns import objects
 from ivm.render.scalars.failures import over_integers
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
+from ivm.sql.ir.scalar import Call, Literal
 from ivm.trace.columns.column import Column
-from sql.ir.scalar import Call, Literal
 
 
 def digits_of(call: Call) -> int:

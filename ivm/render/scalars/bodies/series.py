@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from catalog.calendar import DAY, shift_months
-from catalog.errors import NumericError
+from ivm.catalog.calendar import DAY, shift_months
+from ivm.catalog.errors import NumericError
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import all_valid, dense
 from ivm.render.scalars.functions import Apply, Context
+from ivm.sql.ir.functions.series import MOST_ELEMENTS
+from ivm.sql.ir.scalar import Call
 from ivm.trace.columns.arrow import lists_of
 from ivm.trace.columns.column import Bools, Column, Ints, concat, empty_column, offsets_of
 from ivm.trace.columns.lists import Lists, elements_in, places_of
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.functions.series import MOST_ELEMENTS
-from sql.ir.scalar import Call
 
 Maker = Callable[[Call, Sequence[Column], TextDictionary], Lists]
 """Of a call and the columns of its arguments, all of one length."""

@@ -1,4 +1,4 @@
-"""What computes each scalar function: one body for each that `sql.ir.functions` declares.
+"""What computes each scalar function: one body for each that `ivm.sql.ir.functions` declares.
 
 Importing this raises if a declared function has no body, or a body no declaration.
 
@@ -8,7 +8,7 @@ How to add a body, in the file of its family or in a new one that is listed belo
   text and is called often, a native over bytes. Memos, dictionaries and NULLs are taken care of.
 * A function of numbers, dates or truth has `steps`: expressions that mean the same of whole columns as of one row's
   words, such as `script.let(f"{a} + {b}")`. numpy runs them for the interpreter, and a fused loop has them compiled in.
-  They may call the functions of `catalog.calendar` and `ivm.kernels.numbers.elementwise`, where longer ones go.
+  They may call the functions of `ivm.catalog.calendar` and `ivm.kernels.numbers.elementwise`, where longer ones go.
 * What evaluates an argument on some rows only asks the script for it there: see `case` in `logic.py`.
 * A function that DuckDB is asked for needs no more than its declaration; nor do those of the application's, which no
   program calls.
@@ -32,7 +32,7 @@ from ivm.render.scalars.bodies import (
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.texts import TEXTS
 from ivm.render.scalars.texts import REGEXES
-from sql.ir.functions import FUNCTIONS
+from ivm.sql.ir.functions import FUNCTIONS
 
 _FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series, called)
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.calendar import month_of
-from catalog.types import Kind
+from ivm.catalog.calendar import month_of
+from ivm.catalog.types import Kind
 from ivm.render.scalars import text_dates, text_functions, text_natives
 from ivm.render.scalars.text_functions import SPACES
 from ivm.render.scalars.text_natives import FAR, Native, characters, of_parts
-from sql.ir.scalar import Call, Literal
+from ivm.sql.ir.scalar import Call, Literal
 
 
 @dataclass(frozen=True, slots=True)

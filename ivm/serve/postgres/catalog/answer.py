@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import BindError, UnsupportedError
-from catalog.names import MAIN
+from ivm.catalog.errors import BindError, UnsupportedError
+from ivm.catalog.names import MAIN
 from ivm.duck import Use, answer, connection, offer, told
 from ivm.serve.postgres.catalog.empty import EMPTY
 from ivm.serve.postgres.catalog.functions import CALLED, FUNCTIONS, Function, of_session
@@ -19,7 +19,7 @@ from ivm.serve.postgres.types import INT8, OID, Shape, shapes
 from ivm.serve.postgres.variables import VERSION
 from ivm.session.core import Core
 from ivm.session.own_catalog import catalogued
-from sql.postgres_names import OWN, CatalogQuery, catalog_query
+from ivm.sql.postgres_names import OWN, CatalogQuery, catalog_query
 
 _KNOWN = {*RELATIONS, *EMPTY}
 _MARKS = ("pg_", "information_schema", "regclass", "regtype", *(name for name in CALLED if not name.startswith("pg_")))

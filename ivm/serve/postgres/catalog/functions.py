@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from catalog.names import as_literal
+from ivm.catalog.names import as_literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.names import MAIN
-from catalog.schema import Table, View
-from catalog.types import Kind
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import MAIN
+from ivm.catalog.schema import Table, View
+from ivm.catalog.types import Kind
 from ivm.serve.postgres.catalog import numbers
 from ivm.serve.postgres.catalog.numbers import INFORMATION_SCHEMA, OWNER, PG_CATALOG
 from ivm.serve.postgres.catalog.seen import Key, Relation, keys, relations

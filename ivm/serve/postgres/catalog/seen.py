@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from catalog.catalog import Catalog
-from catalog.clock import is_own
-from catalog.keywords import quoted_if_needed
-from catalog.schema import Schema, Table, View
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.clock import is_own
+from ivm.catalog.keywords import quoted_if_needed
+from ivm.catalog.schema import Schema, Table, View
 from ivm.serve.postgres.catalog import numbers
 
 
