@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Literal
 
-import ivm.neighbours  # noqa: F401  before all others: it says so where a module of the application hides ours
 from ivm.catalog.errors import (
     AccessError,
     BindError,

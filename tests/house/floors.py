@@ -24,13 +24,13 @@ def _place(prefix: str, floor: int, *third_party: str) -> Place:
 PLACES = (
     # Both halves count days, and so do kernels.
     _place("ivm.catalog.calendar", -1),
-    _place("catalog", 0, "pyarrow", "numpy"),
+    _place("ivm.catalog", 0, "pyarrow", "numpy"),
     # llvmlite is what numba's intrinsics are written in, and comes with it.
     _place("ivm.kernels", 0, "numba", "llvmlite", "numpy"),
     # Section 11: the log and its files know nothing of engines.
     _place("ivm.storage", 1, "pyarrow"),
     _place("ivm.sql.ir", 1),
-    _place("sql", 2, "sqlglot"),
+    _place("ivm.sql", 2, "sqlglot"),
     _place("ivm.analysis", 2),
     _place("ivm.trace", 2, "pyarrow", "numpy"),
     # DuckDB, and functions of which it is asked.
@@ -60,8 +60,8 @@ PLACES = (
     _place("ivm.spark", 6, "pyspark", "py4j", "pyarrow", "numpy"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
     # DuckDB is what a run is compared with.
-    _place("tpch", 7, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
-    _place("benchmarks", 8, "duckdb", "matplotlib", "numpy", "psutil", "psycopg", "pyarrow", "rich", "typer"),
+    _place("ivm.tpch", 7, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
+    _place("ivm.benchmarks", 8, "duckdb", "matplotlib", "numpy", "psutil", "psycopg", "pyarrow", "rich", "typer"),
 )
 
 # The pairs on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of; and DuckDB is
@@ -71,7 +71,7 @@ SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow"), ("ivm.asked", "ivm.duck"
 # The rooms of the face, each of which imports none of those behind it.
 ROOMS = ("ivm.results", "ivm.subscriptions", "ivm.engine", "ivm.intake", "ivm.session")
 
-EXPRESSION_HALF = ("sql", "ivm.analysis", "ivm.transform", "ivm.plan", "ivm.distribute")
+EXPRESSION_HALF = ("ivm.sql", "ivm.analysis", "ivm.transform", "ivm.plan", "ivm.distribute")
 COLUMNAR_HALF = ("ivm.kernels", "ivm.trace", "ivm.operators", "ivm.dataflow")
 ARRAYS = frozenset({"numba", "numpy", "pyarrow"})
 

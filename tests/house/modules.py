@@ -49,6 +49,7 @@ def modules(*packages: str) -> tuple[Module, ...]:
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            name = name if is_within(name, "ivm") else f"ivm.{name}"
             found.append(_module(name, path))
     gc.freeze()  # millions of nodes that stay, and that every collection would look through
     return tuple(found)

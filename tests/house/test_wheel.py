@@ -32,9 +32,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("source")
     tracked = run("git", "ls-files", "-z", "-co", "--exclude-standard", cwd=ROOT).split("\0")
     for name in filter(None, tracked):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, place / name)
+            shutil.copy(ROOT / name, place / name, follow_symlinks=False)
     # With the machine code that the set-up made, if it did: to compile takes a minute or two.
     if MACHINE.is_dir():
         shutil.copytree(MACHINE, place / "ivm" / "kernels" / "machine")
@@ -59,9 +59,9 @@ def test_it_holds_what_runs_and_no_more(wheel: Path) -> None:
     assert wheel.name.startswith("ivm_engine-")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"catalog", "sql", "ivm", "tpch", "benchmarks"}
+    assert tops == {"ivm"}
     assert "ivm/py.typed" in names
-    assert "tpch/schema.sql" in names
+    assert {"ivm/tpch/schema.sql", "ivm/sql/ir/relation.py", "ivm/benchmarks/anchors.json"}.issubset(names)
     compiled = {f"ivm/kernels/machine/{path.name}" for path in MACHINE.glob("*.kernels")}
     assert {name for name in names if name.startswith("ivm/kernels/machine/")} == compiled
     tag = f"cp3{sys.version_info.minor}-none-linux" if compiled else "py3-none-any"
@@ -88,7 +88,7 @@ def test_type_checkers_find_an_editable_installation(source: Path, tmp_path: Pat
         (name,) = (name for name in archive.namelist() if ".dist-info/" not in name)
         assert name.endswith(".pth")
         assert archive.read(name).decode().split() == [str(source.resolve())]
-    assert all((source / package / "py.typed").is_file() for package in ("catalog", "sql", "ivm"))
+    assert (source / "ivm" / "py.typed").is_file()
 
 
 @pytest.mark.slow
