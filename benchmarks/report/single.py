@@ -181,8 +181,11 @@ def live(found: Found) -> str:
     if not figures:
         return text("Not measured.")
     rows = [(str(each.of["kind"]), each.name, number(each), str(each.of.get("asked", ""))) for each in figures]
-    return text("What others cost who listen, read, select or verify meanwhile.") + table(
-        ("kind", "what", "found", "asked at most"), rows
+    goals = {each.name: each.value / float(each.of["asked"]) for each in figures if "asked" in each.of}
+    return (
+        text("What others cost who listen, read, select or verify meanwhile.")
+        + bars("Found, times what is asked at most", list(goals), {"times": list(goals.values())}, "times")
+        + table(("kind", "what", "found", "asked at most"), rows)
     )
 
 
