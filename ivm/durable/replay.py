@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ivm.catalog.schema import Table
 from ivm.durable.payload import Commit, Given
 from ivm.durable.several import Several
 from ivm.engine.engine import Engine
@@ -38,8 +39,10 @@ class Replay:
             self._apply(several.one())
 
     def _apply(self, commit: Commit) -> None:
-        self._engine.commit([self._change(each) for each in commit.given], time=commit.time)
+        tables = self._engine.tables
+        self._engine.commit([change_of(each, tables[each.table].table) for each in commit.given], time=commit.time)
 
-    def _change(self, given: Given) -> Change:
-        table = self._engine.tables[given.table].table
-        return Change(table, given.rows, None, given.diffs, given.times, given.mode, given.missing)
+
+def change_of(given: Given, table: Table) -> Change:
+    """The change of a table that was logged so."""
+    return Change(table, given.rows, None, given.diffs, given.times, given.mode, given.missing)

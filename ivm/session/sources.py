@@ -24,7 +24,7 @@ from ivm.catalog.errors import BindError, ConstraintError, InterfaceError, LagEr
 from ivm.engine.transaction import Change
 from ivm.intake.formats import Format, taken
 from ivm.session.core import Core
-from ivm.session.timed import batches, placed, rows_of, times_of
+from ivm.session.timed import batches, declared, placed, rows_of, times_of, whole
 from ivm.trace.rows.table_store import Mode
 from ivm.trace.time import LAST
 
@@ -243,7 +243,7 @@ class Sources:
         found = taken(core.incoming, core.settings.names.given(name), data, format, mode)
         if found.empties:
             raise InterfaceError(f"cannot empty table {name} from a source with a clock of its own; delete its rows")
-        change = found.change
+        change = whole(found.change)
         if (at is None) == (change.times is None):
             raise InterfaceError(
                 f"cannot tell the time of changes of table {name}: give time=, or rows with a column _time, not both"
@@ -340,12 +340,10 @@ class Sources:
                 core.commit(placed(together, core.engine.time), (MARK, end), settles=False)
 
     def _as_declared(self, change: Change) -> Change:
-        """A change of a table as it is declared by now. Raises what `Incoming.rows` raises."""
-        name = change.table.name
-        if self._core.incoming.intake(name)[0] is change.table:
-            return change
-        table, data, addresses = self._core.incoming.rows(name, change.data, False)
-        return change._replace(table=table, data=data, addresses=addresses)
+        """A change of a table as it is declared by now. Raises what `Incoming.change` raises."""
+        incoming, name = self._core.incoming, change.table.name
+        table = incoming.intake(name)[0]
+        return change if table is change.table else whole(incoming.change(name, declared(change, table), change.mode))
 
     def _push(self, number: int, source: Source, change: Change) -> None:
         heappush(self._waiting, (int(times_of(change).min()), number, source, change))

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ivm
@@ -209,6 +210,28 @@ def test_changes_of_several_modes_and_of_a_table_that_was_altered_meanwhile() ->
     a.close()
     b.close()
     assert db.sql("SELECT * FROM shop").fetchall() == [(2, "d", 7)]
+
+
+def test_rows_go_by_their_key_alone_come_back_and_find_a_table_that_has_grown() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, c VARCHAR NOT NULL); CREATE MATERIALIZED VIEW v AS SELECT c FROM t")
+    a, b = db.source("a"), db.source("b")
+    a.apply({"t": [{"id": 1, "c": "x"}, {"id": 2, "c": "y"}]}, time=1)
+    a.apply({"t": [{"id": 1, "_diff": -1}]}, time=2)
+    a.apply({"t": [{"id": 1, "c": "z"}]}, time=3)
+    b.apply({"t": [{"id": 1, "_diff": -1}, {"id": 2, "_diff": -1}]}, time=4)
+    a.apply({"t": [{"id": 2, "c": "w"}]}, time=4)
+    b.apply({"t": pa.table({"id": pa.array([3], pa.int32()), "c": pa.array(["x"]).dictionary_encode()})}, time=5)
+    a.apply({"t": [{"id": 4, "c": "x"}]}, time=5)
+    log = db.subscribe("v", snapshot=False)
+    a.advance(9)
+    db.sql("ALTER TABLE t ADD COLUMN size INTEGER")
+    b.advance(9)
+    told = [(each["_time"], each["c"], each["_diff"]) for each in log.fetch().to_pylist()]
+    assert sorted(told) == [
+        (1, "x", 1), (1, "y", 1), (2, "x", -1), (3, "z", 1), (4, "w", 1), (4, "y", -1), (4, "z", -1), (5, "x", 2)
+    ]  # fmt: skip
+    assert sorted(db.sql("SELECT * FROM t").fetchall()) == [(2, "w", None), (3, "x", None), (4, "x", None)]
 
 
 def test_a_source_is_there_until_it_is_closed() -> None:
