@@ -248,6 +248,8 @@ class Engine:
             self._decided = decided if trial is None else None
             if trial is not None:
                 trial += decided.told
+                for _, piece in trial:
+                    piece.let_go()
         except NumericError as error:
             views = self.users_of_nodes().get(id(graph.last), ())
             raise type(error)(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
