@@ -44,7 +44,8 @@ def test_one_goes_on_behind_what_it_has_acknowledged(path, tmp_path):
         of_view = db.subscribe("revenue", name="view", snapshot=True)
         of_query = db.subscribe(QUERY, ["Bern"], name="query")
         of_rows = db.subscribe("SELECT * FROM revenue WHERE city = ?", ["Oslo"], name="rows", form="upserts")
-        assert len(_told(of_view)) == 2 and of_rows.name == "rows"
+        assert len(_told(of_view)) == 2
+        assert of_rows.name == "rows"
         assert _names(db) == [("query", "ivm_subscribed_1", 1, 0, None), ("rows", "revenue", 1, 0, None),
                               ("view", "revenue", -1, 1, None)]  # fmt: skip
         of_view.acknowledge()
@@ -203,9 +204,9 @@ def test_random_steps_reach_who_goes_away_at_random(seed):
     db = opened(disk)
     begin(db)
     views = ["by_item", "top", "led", "ring"]
-    rows = {view: Counter() for view in views}
+    rows = {view: Counter[str]() for view in views}
     listening = {view: db.subscribe(view, name=view, snapshot=True) for view in views}
-    kept = {view: Counter() for view in views}
+    kept = {view: Counter[str]() for view in views}
     for step in steps(seed, 120):
         step(db)
         for view in chance.sample(views, 2):
