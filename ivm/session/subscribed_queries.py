@@ -15,10 +15,10 @@ from ivm.catalog.names import key, quoted
 from ivm.catalog.schema import View
 from ivm.catalog.types import SqlType
 from ivm.engine.view import Contents
+from ivm.render.scalars.columns import column_of_literals
 from ivm.session.core import Core
 from ivm.session.defining import create_view, put
 from ivm.session.freeing import dropping
-from ivm.session.row_statements import column_of_literals
 from ivm.session.statements import make_room, renamed
 from ivm.session.succession import succession
 from ivm.sql.bind.query import bind
@@ -31,7 +31,7 @@ from ivm.sql.parameters import Parameters, filled
 from ivm.sql.parse import parse
 from ivm.sql.plain_rows import plain_rows
 from ivm.sql.statements import CreateView, Query
-from ivm.subscriptions.chosen import Chosen, Place, can_choose, keys_of, part_of, shown
+from ivm.subscriptions.chosen import Chosen, Place, can_choose, chosen_rows, keys_of, part_of, shown
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import free_name, is_unnamed, unnamed
@@ -87,7 +87,7 @@ def heard(core: Core, of: str, params: Parameters | None, *, lasts: bool = False
 def present(core: Core, heard: Heard, held: Contents, time: int) -> Callable[[], Piece]:
     """What gives the rows that are heard of, at present, as changes at a time, without the lock, which the caller has.
 
-    Cost: that of all rows of the view, where all are heard of, or over shards; else see `Rows.piece`.
+    Cost: that of all rows of the view, where all are heard of, or over shards; else see `chosen_rows`.
     """
     chosen = heard.chosen
     if chosen is None or not core.engine.is_whole:
@@ -96,13 +96,12 @@ def present(core: Core, heard: Heard, held: Contents, time: int) -> Callable[[],
     texts = Literals(dictionary)
     types = [schema[column].type for column in chosen.place.columns]
     wanted = [column_of_literals([value], type_, texts) for value, type_ in zip(heard.values, types, strict=True)]
-    found = core.engine.listeners.audience(heard.view).rows(chosen.place)
-    sealed = core.engine.views[heard.view].log.sealed
-    strings = dictionary.now()
+    log = core.engine.views[heard.view].log
+    sealed, strings = log.sealed, dictionary.now()
 
     def make() -> Piece:
         assert texts.held is not None, "the codes of what is wanted stay until it is found"
-        return found.piece(sealed, schema, strings, wanted, chosen, time)
+        return chosen_rows(log, sealed, schema, strings, wanted, chosen, time)
 
     return make
 
