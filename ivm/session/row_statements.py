@@ -33,7 +33,7 @@ from ivm.sql.plain_rows import PlainRows
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.stand_ins import with_huge
-from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.columns.zones import told_in
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, Group, delta_of, plain_layout
