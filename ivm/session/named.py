@@ -18,7 +18,9 @@ from ivm.subscriptions.names import Named
 from ivm.subscriptions.subscription import Subscription, Wish
 from ivm.subscriptions.unnamed import spoken
 
-_LONGEST = 200
+_LONGEST = 1000
+KEEP = 1_000_000
+"""So many changes are kept for a name, unless it is told otherwise."""
 
 
 def check_name(core: Core, name: Any) -> str:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from ivm.session.core import Core
-from ivm.session.named import check_name, forget, subscribe_by_name
+from ivm.session.named import KEEP, check_name, forget, subscribe_by_name
 from ivm.session.subscribed_queries import heard
 from ivm.session.subscribing import subscribe, wish_of
 from ivm.sql.parameters import Parameters
@@ -26,7 +26,7 @@ class WithSubscriptions(ABC):
     def subscribe(
         self, view: str, params: Parameters | None = None, *, snapshot: bool = False, from_time: int | None = None,
         every: int | str | timedelta | None = None, form: FormName = "changes", progress: bool = False,
-        limit: int = 1000, when_full: WhenFull = "coalesce", name: str | None = None, keep: int = 1_000_000,
+        limit: int = 1000, when_full: WhenFull = "coalesce", name: str | None = None, keep: int = KEEP,
     ) -> Subscription:  # fmt: skip
         """The changes of a maintained view from now on, or of a query, as tables; see `Subscription`.
 
