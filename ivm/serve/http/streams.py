@@ -49,8 +49,11 @@ class Wanted:
     limit: int
     when_full: WhenFull
 
-    def subscribe(self, session: Session) -> Subscription:
-        """Listen. What is asked from a time that is gone begins with a snapshot, if that is asked for too."""
+    def subscribe(self, session: Session) -> tuple[Subscription, bool]:
+        """Listen; and whether what is told begins with all rows.
+
+        Where changes from a time on are asked for and a snapshot too, that is told if the time is gone.
+        """
         if self.params is None:
             found(session, self.view, View)
         if self.from_time is not None and self.snapshot:
@@ -58,10 +61,11 @@ class Wanted:
                 return replace(self, snapshot=False).subscribe(session)
             except BindError:
                 return replace(self, from_time=None).subscribe(session)
-        return session.db.subscribe(
+        made = session.db.subscribe(
             self.view, self.params, snapshot=self.snapshot, from_time=self.from_time, every=self.every, form=self.form,
             progress=self.progress, limit=self.limit, when_full=self.when_full,
         )  # fmt: skip
+        return made, self.snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +119,16 @@ def wanted(asked: HTTPConnection) -> Wanted:
 async def send_events(desk: Desk, request: Request) -> Response:
     """Changes as server-sent events, from now on, or from where Last-Event-ID says."""
     session, wish = await desk.session(request), wanted(request)
-    subscription = await desk.aside(partial(wish.subscribe, session))
+    subscription, is_whole = await desk.aside(partial(wish.subscribe, session))
     return StreamingResponse(
-        _as_events(desk, subscription, wish), media_type="text/event-stream",
+        _as_events(desk, subscription, is_whole), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )  # fmt: skip
 
 
-async def _as_events(desk: Desk, subscription: Subscription, wish: Wanted) -> AsyncIterator[str]:
+async def _as_events(desk: Desk, subscription: Subscription, is_whole: bool) -> AsyncIterator[str]:
     yield f"retry: {_AGAIN_MS}\n\n"
-    async for event in _told(desk, subscription, wish, asyncio.Event().wait()):
+    async for event in _told(desk, subscription, is_whole, asyncio.Event().wait()):
         if event is None:
             yield ": still here\n\n"
         else:
@@ -135,7 +139,7 @@ async def send_messages(desk: Desk, socket: WebSocket) -> None:
     """The same by WebSocket: JSON texts, or with `?format=arrow` rows as Arrow, each after a text without them."""
     try:
         session, wish = await desk.session(socket), wanted(socket)
-        subscription = await desk.aside(partial(wish.subscribe, session))
+        subscription, is_whole = await desk.aside(partial(wish.subscribe, session))
     except Error as error:
         status = 401 if isinstance(error, DeniedError) else 404 if isinstance(error, NotFoundError) else 400
         await socket.send_denial_response(Response(str(error), status))
@@ -143,7 +147,7 @@ async def send_messages(desk: Desk, socket: WebSocket) -> None:
     await socket.accept()
     as_arrow = socket.query_params.get("format") == "arrow"
     code, why = 1000, ""
-    async for event in _told(desk, subscription, wish, _left(socket)):
+    async for event in _told(desk, subscription, is_whole, _left(socket)):
         if event is None:
             continue  # uvicorn pings by itself
         if as_arrow and event.table is not None:
@@ -158,9 +162,9 @@ async def send_messages(desk: Desk, socket: WebSocket) -> None:
 
 
 async def _told(
-    desk: Desk, subscription: Subscription, wish: Wanted, gone: Awaitable[Any]
+    desk: Desk, subscription: Subscription, is_whole: bool, gone: Awaitable[Any]
 ) -> AsyncIterator[Event | None]:
-    """What a client is told until he has `gone`; None where nothing has changed for a while."""
+    """What a client is told until he has `gone`, all rows first or not; None where nothing has changed for a while."""
     leaving = asyncio.ensure_future(gone)
     ending = asyncio.ensure_future(desk.ending.wait())
     tables = aiter(subscription)
@@ -168,7 +172,7 @@ async def _told(
     async with _counted(desk, subscription):
         try:
             first = await desk.aside(subscription.fetch)
-            yield Event("snapshot" if wish.snapshot else "changes", subscription.time, first)
+            yield Event("snapshot" if is_whole else "changes", subscription.time, first)
             while True:
                 coming = coming or asyncio.ensure_future(_next(tables))
                 await asyncio.wait({coming, leaving, ending}, timeout=_BEAT_SECONDS, return_when="FIRST_COMPLETED")
