@@ -120,9 +120,9 @@ class Subscription:
         """Say that all changes up to a logical time have been carried out, or all that were taken: who subscribes by
         the same name next is told of those after it, also after the end of the process, however it came.
 
-        On disk, that is certain when this returns. InterfaceError without a name, if another has subscribed by it
-        since, or for a time up to which not all was taken; StorageError if it cannot be written, and nothing has
-        changed. Cost: on disk, that of two or three syncs.
+        On disk, that is certain when this returns. InterfaceError without a name, or if another has subscribed by
+        it since; BindError for a time up to which not all was taken; StorageError if it cannot be written, and nothing
+        has changed. Cost: on disk, that of two or three syncs.
         """
         self._check_here()
         if self._acknowledge is None:

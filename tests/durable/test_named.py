@@ -102,12 +102,12 @@ def test_a_name_has_one_who_listens_and_one_view(path):
             first.acknowledge()
         assert len(_told(second)) == 1
         for of, params in (("SELECT * FROM revenue WHERE city = ?", ["Bern"]), (QUERY, ["Bern"])):
-            with pytest.raises(ivm.InterfaceError, match="another name, or forget that one"):
+            with pytest.raises(ivm.BindError, match="another name, or forget that one"):
                 db.subscribe(of, params, name="etl")
-        with pytest.raises(ivm.InterfaceError, match="they were taken up to 2"):
+        with pytest.raises(ivm.BindError, match="they were taken up to 2"):
             second.acknowledge(9)
         second.acknowledge()
-        with pytest.raises(ivm.InterfaceError, match="has acknowledged all up to 2"):
+        with pytest.raises(ivm.LagError, match="has acknowledged all up to 2"):
             db.subscribe("revenue", name="etl", from_time=1)
         db.forget_subscription("etl")
         with pytest.raises(ivm.InterfaceError, match="or it was forgotten"):
