@@ -89,7 +89,7 @@ SHARDED: Mapping[str, Callable[[Driver], Reading]] = {
     "ivm_commits": partial(_at_once, _commits),
     "ivm_deliveries": lambda driver: deliveries_of(driver.listeners.delivered, driver.time),
     "ivm_snapshots": lambda driver: snapshots_of(()),
-    "ivm_subscriptions": lambda driver: subscriptions_of(driver.listeners),
+    "ivm_subscriptions": lambda driver: subscriptions_of(driver.listeners, driver.time),
     "ivm_exchanges": partial(_at_once, _exchanges),
 }
 """What takes hold of each as it is, by its name."""

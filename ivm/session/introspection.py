@@ -175,15 +175,28 @@ def snapshots_of(held: Iterable[StillRead]) -> Reading:
     return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
 
 
-def subscriptions_of(listeners: Listeners) -> Reading:
-    """Who listens to what, how far they have come, and what waits for them."""
+def subscriptions_of(listeners: Listeners, time: int) -> Reading:
+    """Who listens to what, how far they have come, what waits for them; what those have acknowledged who have names,
+    and how many commits they are behind, when the last one has this time.
+    """
+    names = listeners.names.each()
+    acknowledged = {name: (name, named.time, time - max(named.time, 0)) for name, named in names}
+    there = listeners.of()
     rows = [
         (each.view, None if each.chosen is None else str(each.chosen), each.wish.form, each.up_to(), *each.waiting,
-         each.wish.limit, each.wish.when_full, each.ended)
-        for each in listeners.of()
+         each.wish.limit, each.wish.when_full, each.ended, *acknowledged.get(each.name, (None, None, None)))
+        for each in there
+    ]  # fmt: skip
+    listening = {each.name for each in there}
+    rows += [
+        (named.view, named.chosen or None, None, named.time, 0, 0, None, None, "nobody listens", *acknowledged[name])
+        for name, named in names if name not in listening
     ]  # fmt: skip
     counts = {"time": NUMBER, "commits": NUMBER, "rows": NUMBER, "most": NUMBER}
-    return lambda: table_of(rows, view=TEXT, chosen=TEXT, form=TEXT, **counts, when_full=TEXT, ended=TEXT)
+    return lambda: table_of(
+        rows, view=TEXT, chosen=TEXT, form=TEXT, **counts, when_full=TEXT, ended=TEXT, name=TEXT, acknowledged=NUMBER,
+        behind=NUMBER,
+    )  # fmt: skip
 
 
 def following_of(follows: Follows) -> Reading:
@@ -216,7 +229,7 @@ RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_commits": _commits,
     "ivm_deliveries": _deliveries,
     "ivm_snapshots": _snapshots,
-    "ivm_subscriptions": lambda engine: subscriptions_of(engine.listeners),
+    "ivm_subscriptions": lambda engine: subscriptions_of(engine.listeners, engine.time),
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 

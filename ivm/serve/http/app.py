@@ -32,7 +32,7 @@ from ivm.serve.http.desk import Desk
 from ivm.serve.http.metrics import metrics
 from ivm.serve.http.rows import list_tables, list_views, read_table, read_view
 from ivm.serve.http.statements import run_sql
-from ivm.serve.http.streams import send_events, send_messages
+from ivm.serve.http.streams import acknowledge, forget, send_events, send_messages
 from ivm.serve.inside import Inside, log
 
 
@@ -52,6 +52,8 @@ def application(desk: Desk) -> ASGIApp:
         Route("/views/{name:path}/changes", partial(send_events, desk)),
         Route("/views/{name:path}", partial(read_view, desk)),
         Route("/changes", partial(send_events, desk)),
+        Route("/subscriptions/{name:path}", partial(acknowledge, desk), methods=["POST"]),
+        Route("/subscriptions/{name:path}", partial(forget, desk), methods=["DELETE"]),
         WebSocketRoute("/changes", partial(send_messages, desk)),
         WebSocketRoute("/views/{name:path}/changes", partial(send_messages, desk)),
     ]
@@ -61,7 +63,11 @@ def application(desk: Desk) -> ASGIApp:
     if origins:
         said = ("authorization", "batch", "content-type", "if-none-match", "last-event-id")
         app = CORSMiddleware(
-            app, allow_origins=origins, allow_methods=("GET", "POST"), allow_headers=said, expose_headers=("Ivm-Time",)
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "POST", "DELETE"),
+            allow_headers=said,
+            expose_headers=("Ivm-Time",),
         )
     return _Counted(app, desk.inside)
 

@@ -73,7 +73,7 @@ async def transferred(to: Client, transfer: Transfer, *, described: bool, forms:
     """Carry it out. `described`: whether the columns of rows are told first."""
     copy, follows = transfer.copy, transfer.follows
     if copy is not None and described:
-        to.streams.writer.write(messages.NO_DATA)
+        to.streams.write(messages.NO_DATA)
     if follows is not None:
         tell = partial(_rows_told, to, described, forms) if copy is None else partial(_copied_lines, to, copy)
         await _followed(to, follows, copy, tell)
@@ -104,7 +104,7 @@ async def _copied_in(to: Client, copy: Copy) -> None:
             case _:
                 raise MalformedError(f"a message of kind {kind!r} came while a COPY goes on")
     rows = await to.work(partial(to.session.copied_in, copy, target, bytes(data)))
-    to.streams.writer.write(messages.complete(f"COPY {rows}"))
+    to.streams.write(messages.complete(f"COPY {rows}"))
 
 
 async def _copied_out(to: Client, copy: Copy) -> None:
@@ -113,15 +113,15 @@ async def _copied_out(to: Client, copy: Copy) -> None:
     if rows is None:
         raise SqlStateError("42601", "cannot copy what gives no rows; write COPY (SELECT ..) TO STDOUT")
     form, zone = int(copy.format == "binary"), to.session.core.settings.zone
-    to.streams.writer.write(messages.copy_response(b"H", rows.num_columns, form))
-    to.streams.writer.write(messages.message(b"d", begins(copy, rows.column_names)))
+    to.streams.write(messages.copy_response(b"H", rows.num_columns, form))
+    to.streams.write(messages.message(b"d", begins(copy, rows.column_names)))
     for start in range(0, rows.num_rows, _AT_ONCE):
         part = rows.slice(start, _AT_ONCE)
         await to.streams.send(
             messages.message(b"d", await to.work(partial(given_out, copy, part, outcome.shapes, zone)))
         )
-    to.streams.writer.write(messages.message(b"d", ends(copy)) + messages.COPY_DONE)
-    to.streams.writer.write(messages.complete(f"COPY {rows.num_rows}"))
+    to.streams.write(messages.message(b"d", ends(copy)) + messages.COPY_DONE)
+    to.streams.write(messages.complete(f"COPY {rows.num_rows}"))
 
 
 Tell = Callable[[Following, pa.Table | None], Awaitable[None]]
@@ -164,5 +164,5 @@ async def _followed(to: Client, follows: Wanted, copy: Copy | None, tell: Tell) 
             for start in range(0, rows.num_rows, _AT_ONCE):
                 await tell(following, rows.slice(start, _AT_ONCE))
     if copy is not None:
-        to.streams.writer.write(messages.message(b"d", ends(copy)) + messages.COPY_DONE)
-    to.streams.writer.write(messages.complete(f"SUBSCRIBE {count}" if copy is None else f"COPY {count}"))
+        to.streams.write(messages.message(b"d", ends(copy)) + messages.COPY_DONE)
+    to.streams.write(messages.complete(f"SUBSCRIBE {count}" if copy is None else f"COPY {count}"))
