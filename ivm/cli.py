@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -158,6 +158,27 @@ def recover(
     from ivm import disk  # noqa: PLC0415  as above
 
     disk.recover(path, out, to)
+
+
+@app.command()
+def top(
+    database: Annotated[
+        str, typer.Argument(help="A server's address, or a database's directory, which somebody may have open.")
+    ] = "http://127.0.0.1:8080",
+    every: Annotated[float, typer.Option(min=0.05, max=3600, help="How many seconds between two looks.")] = 2.0,
+    sort: Annotated[
+        Literal["busy", "changes", "rows", "state", "name"], typer.Option(help="What views are ordered by.")
+    ] = "busy",
+    once: Annotated[bool, typer.Option("--once", help="Look twice, print that, and leave.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as one JSON object.")] = False,
+    token: Annotated[
+        str, typer.Option(envvar="IVM_TOKEN", show_default=False, help="A token of the server's, if it wants one.")
+    ] = "",
+) -> None:
+    """Show what a database does as it does it: commits and their latency, views, rows, memory, and who is slow."""
+    from ivm.top.running import run  # noqa: PLC0415  the engine, which help does not need
+
+    run(database, token=token, every=every, order=sort, once=once, as_json=as_json)
 
 
 def explain_script(db: ivm.Database, script: str) -> str:

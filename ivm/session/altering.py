@@ -270,8 +270,8 @@ def _rename_view(core: Core, view: View, name: str) -> None:
         views = {view.name: (None, None), name: (moved, engine.oracle_sql[view.name])} | work.installed(core, renderer)
 
         def carry_out() -> None:
+            engine.listeners.rename(view.name, name)  # before: the view is to know by which names it is listened to
             work.put(core, views, renderer)
-            engine.listeners.rename(view.name, name)
 
         core.carry_out(carry_out, work.catalog)
     core.tidy_texts()

@@ -1,7 +1,6 @@
 """Plain statements over the rows of one table or view, carried out on its state alone: no second engine is started.
 
-Rows of a table are found by a key that the statement gives. Those of a view are looked at one after the other, as long
-as they are few.
+Rows of a table are found by a key that the statement gives; those of a view see `ivm.session.rows_of_view`.
 """
 
 from __future__ import annotations
@@ -15,41 +14,28 @@ import pyarrow as pa
 
 from ivm.catalog.errors import NumericError
 from ivm.catalog.schema import Table, View
-from ivm.catalog.types import Physical, SqlType
+from ivm.catalog.types import SqlType
 from ivm.engine.sorting import sort_table
 from ivm.engine.transaction import Change
 from ivm.intake.computed import Computed
-from ivm.plan.mfp import Mfp
-from ivm.render.scalars.columns import constant
-from ivm.render.scalars.functions import Context
-from ivm.render.scalars.program import Interpreted
-from ivm.render.scalars.shape import Shape
+from ivm.render.scalars.columns import column_of_literals
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
+from ivm.session.rows_of_view import MOST_KEYS, Found, found_in_view, index_of
 from ivm.sql.bind.rows import BoundRows, bind_rows
 from ivm.sql.ir.scalar import Column as Reference
 from ivm.sql.ir.scalar import Literal, Scalar, Value
 from ivm.sql.plain_rows import PlainRows
 from ivm.trace.columns.arrow import arrow_type, to_arrow
-from ivm.trace.columns.column import Column, Ints, concat, empty_column
+from ivm.trace.columns.column import Ints
 from ivm.trace.columns.stand_ins import with_huge
-from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.columns.zones import told_in
-from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, Group, delta_of, plain_layout
+from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.log_index import LogIndex
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import Literals, TextDictionary
-from ivm.trace.view_log import Sealed
-
-_MOST_KEYS = 1000
-_MOST_ROWS = 1 << 17
-"""DuckDB looks at so many rows of a view as fast."""
-_MOST_UPDATES = 1 << 20
-"""Where nobody has read the view since it changed, DuckDB would have to wait until they are consolidated."""
-
-_Found = tuple[Delta, tuple[Scalar, ...], TextDictionary]
-"""Rows, what is to be looked at still, and their texts."""
 
 
 def run_plain(core: Core, statement: PlainRows) -> Result | None:
@@ -71,11 +57,12 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     bound = bind_rows(statement, core.catalog, zone, core.clock.present()) if has_rows else None
     if bound is None:
         return None
+    index = index_of(core, bound)
     with core.lock:
         if core.catalog.find(bound.relation.name) is not bound.relation:
             return None
         try:
-            found = _found(core, bound)
+            found = _found(core, bound, index)
             columns = None if found is None else _computed(bound, *found)
         except NumericError:
             return None
@@ -124,19 +111,19 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
     return None if rows is None else Change(table, *rows, mode="upsert")
 
 
-def _found(core: Core, bound: BoundRows) -> _Found | None:
+def _found(core: Core, bound: BoundRows, index_of_view: LogIndex | None) -> Found | None:
     """The rows among which all are that pass; None where they are too many, or no key is given."""
     relation, engine = bound.relation, core.engine
     if isinstance(relation, View):
         if not engine.is_whole:
             return None
-        return _found_in_view(engine.views[relation.name].log.sealed, bound, engine.dictionary)
+        return found_in_view(engine.views[relation.name].log.sealed, bound, engine.dictionary, index_of_view)
     fixed = bound.fixed
     for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
         key = relation.places(columns)
         if not key or any(column not in fixed for column in key):
             continue
-        if prod(len(fixed[column][1]) for column in key) > _MOST_KEYS:
+        if prod(len(fixed[column][1]) for column in key) > MOST_KEYS:
             continue
         wanted = list(product(*(fixed[column][1] for column in key)))
         store, dictionary = _store(core, relation, key, wanted)
@@ -167,27 +154,6 @@ def _store(
     return core.some_rows(table, [key], pa.table(columns, names=[field.name for field in table.fields]))
 
 
-def _found_in_view(sealed: Sealed, bound: BoundRows, dictionary: TextDictionary) -> _Found | None:
-    """As `_found`. Where the view changed since it was read, rows that do not pass are not consolidated for this."""
-    if bound.predicates and not sealed.is_read:
-        if sealed.length > _MOST_UPDATES:
-            return None
-        columns, _, diffs = sealed.updates.part(0, sealed.length)
-        rows = _passing(delta_of(columns, sealed.last, diffs, sealed.length), bound.predicates, dictionary)
-        return (consolidate(rows, sealed.types) if len(rows) else None) or rows.slice(0, 0), (), dictionary
-    columns, diffs = sealed.rows(None)
-    rows = delta_of(columns, sealed.last, diffs, len(diffs))
-    return (rows, bound.predicates, dictionary) if len(rows) <= _MOST_ROWS else None
-
-
-def _passing(rows: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary) -> Delta:
-    program = Mfp(len(rows.layout), (), predicates, (), gathered=True)
-    passed = len(rows) > 0 and Interpreted(Shape.of(program), Context(dictionary)).run(rows)
-    if isinstance(passed, bool):
-        return rows.slice(0, 0)
-    return rows if passed[0] is None else rows.take(passed[0])
-
-
 def _numbers(
     index: Arrangement, keys: Sequence[Sequence[Literal]], types: Sequence[SqlType], dictionary: TextDictionary
 ) -> Ints:
@@ -196,16 +162,6 @@ def _numbers(
     columns = [column_of_literals([row[place] for row in keys], type_, texts) for place, type_ in enumerate(types)]
     words, dropped = index.layout.pack(columns, len(keys))
     return np.unique(index.probe(words, dropped, index.store.last_time, True)[1])
-
-
-def column_of_literals(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Column:
-    """Literals of a type as a column; `texts` keeps their codes."""
-    codes = type_.physical is Physical.CODE
-    columns = [
-        constant(texts.code(str(each.value)) if codes and each.value is not None else each.value, type_.physical)
-        for each in values
-    ]
-    return concat(columns) if columns else empty_column(type_.physical)
 
 
 def _computed(

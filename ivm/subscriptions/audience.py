@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ivm.subscriptions.backlog import Netted
-from ivm.subscriptions.chosen import Chosen, Key, Place, Rows, parts_of
+from ivm.subscriptions.chosen import Chosen, Key, Place, parts_of
 from ivm.subscriptions.feed import Feed, Mark
 from ivm.subscriptions.piece import Piece
 from ivm.subscriptions.subscription import Subscription
@@ -57,7 +57,6 @@ class Audience:
     def __init__(self) -> None:
         self.whole = Listened()
         self._chosen: dict[Place, dict[Key, Listened]] = {}
-        self._rows: dict[Place, Rows] = {}
         self._tidied_at = _FEW
 
     def __bool__(self) -> bool:
@@ -75,10 +74,6 @@ class Audience:
             by_key[chosen.key] = Listened()
         return by_key[chosen.key]
 
-    def rows(self, place: Place) -> Rows:
-        """What finds rows that are chosen so."""
-        return self._rows.setdefault(place, Rows(place))
-
     def let_go(self, each: Subscription) -> None:
         """One less; nothing happens if it is not there."""
         chosen = each.chosen
@@ -93,7 +88,6 @@ class Audience:
                 by_key.pop(chosen.key, None)
         if not by_key:
             self._chosen.pop(chosen.place, None)
-            self._rows.pop(chosen.place, None)
 
     def each(self) -> list[Subscription]:
         """All of them."""

@@ -6,7 +6,6 @@ from collections.abc import Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ivm.catalog.schema import Schema
@@ -17,16 +16,14 @@ from ivm.trace.columns.arrow import numbers_from, to_arrow
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import delta_of
+from ivm.trace.log_index import hashes_of
 from ivm.trace.text.texts import Strings
-from ivm.trace.view_log import Sealed
+from ivm.trace.view_log import Sealed, ViewLog
 
 Key = tuple[Hashable, ...]
 """Values of some columns, as Python has them; a NaN is a text, so that it is equal to itself."""
 
 _NAN = "NaN"
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_TAIL = 1 << 12
-"""So many updates behind those that an index has are looked at one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,69 +99,22 @@ def shown(changes: pa.Table, width: int) -> pa.Table:
     return changes.select([*range(width), changes.num_columns - 2, changes.num_columns - 1])
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """The first `length` updates of a log, which are these `updates`, in the order of their hashes."""
+def chosen_rows(
+    log: ViewLog, sealed: Sealed, schema: Schema, strings: Strings, wanted: Sequence[Column], chosen: Chosen, time: int
+) -> Piece:  # fmt: skip
+    """The chosen rows of a log, as it was sealed, as changes at a time; no lock is needed.
 
-    updates: object
-    length: int
-    hashes: npt.NDArray[np.uint64]
-    order: Ints
-
-
-class Rows:
-    """Finds rows of a view by their values in some columns.
-
-    Each answer is of the log as it was sealed; the index is made again when the log is, or has grown by as much. Any
-    number of threads may ask. Size: two words for each update of the log, once somebody has asked.
+    `wanted`: the values, each a column of one row, in codes of the log's. Cost: a look at all the first time that
+    somebody asks so; see `LogIndexes.asked`.
     """
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._index: _Index | None = None
-
-    def piece(
-        self, sealed: Sealed, schema: Schema, strings: Strings, wanted: Sequence[Column], chosen: Chosen, time: int
-    ) -> Piece:  # fmt: skip
-        """The chosen rows as changes at a time. `wanted`: the values, each a column of one row, in codes of the log's.
-
-        Cost: a look-up, and one for each update since the index was made; now and then, a sort of all.
-        """
-        columns, _, diffs = sealed.updates.part(0, sealed.length)
-        columns = columns[: len(schema)]
-        rows = self._rows(sealed, [columns[each] for each in self._place.columns], _hashes(wanted)[0])
-        delta = delta_of([column.take(rows) for column in columns], time, diffs[rows], len(rows))
-        found = consolidate(delta, types_of(schema)) or delta.slice(0, 0)
-        piece = Piece(time, Computed(schema, found.gathered(), strings))
-        return part_of(piece, chosen) or _shown(piece, np.empty(0, np.int64), self._place.width)
-
-    def _rows(self, sealed: Sealed, columns: Sequence[Column], wanted: np.uint64) -> Ints:
-        """The updates with this hash, and maybe some others, in their order."""
-        index = self._index
-        if index is None or index.updates is not sealed.updates or sealed.length > _TAIL + 2 * index.length:
-            hashes = _hashes(columns)
-            order = np.argsort(hashes, kind="stable")
-            index = self._index = _Index(sealed.updates, sealed.length, hashes[order], order)
-        begin, end = (int(np.searchsorted(index.hashes, wanted, side)) for side in ("left", "right"))
-        early = index.order[begin:end]
-        late = [Column(c.values[index.length :], None if c.valid is None else c.valid[index.length :]) for c in columns]
-        found = index.length + np.flatnonzero(_hashes(late) == wanted)
-        return np.concatenate([early[early < sealed.length], found])
-
-
-def _hashes(columns: Sequence[Column]) -> npt.NDArray[np.uint64]:
-    """Equal for rows that are equal in all columns."""
-    found = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        values = column.values
-        if values.dtype.kind == "f":
-            values = np.where(np.isnan(values), np.float64(0.5), np.add(values, 0.0))  # which makes 0.0 of -0.0
-        words = [values] if values.ndim == 1 else list(values.T)
-        for word in words:
-            found = (found ^ np.ascontiguousarray(word, _whole(word)).view(np.uint64)) * _FACTOR
-            found ^= found >> np.uint64(29)
-    return found
-
-
-def _whole(word: npt.NDArray[np.generic]) -> type[np.generic]:
-    return np.float64 if word.dtype.kind == "f" else np.uint64 if word.dtype == np.uint64 else np.int64
+    columns, _, diffs = sealed.updates.part(0, sealed.length)
+    index = log.indexes.asked(chosen.place.columns, sealed.updates, sealed.length)
+    rows = None if index is None else index.find(sealed.updates, sealed.length, wanted, sealed.length)
+    if rows is None:
+        hashes = hashes_of([columns[each] for each in chosen.place.columns])
+        rows = np.flatnonzero(hashes == hashes_of(wanted)[0])
+    few = [column.take(rows) for column in columns[: len(schema)]]
+    delta = delta_of(few, time, diffs[rows], len(rows))
+    found = consolidate(delta, types_of(schema)) or delta.slice(0, 0)
+    piece = Piece(time, Computed(schema, found.gathered(), strings))
+    return part_of(piece, chosen) or _shown(piece, np.empty(0, np.int64), chosen.place.width)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from struct import Struct
-from typing import Any
 
 import numpy as np
 
 from ivm.catalog.types import Physical, SqlType
-from ivm.kernels.memory.append import GIVEN, NO_MASK, append_updates
-from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, SOURCE, STRIDE, UNREADABLE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from
-from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints, part_of
-from ivm.trace.columns.growable import Growable
-from ivm.trace.columns.places import NONE
+from ivm.trace.columns.column import Array, Bools, Column, Ints, part_of
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
 from ivm.trace.distinct_rows import DistinctRows
-from ivm.trace.sources import SourcesByLayout, source_of
+from ivm.trace.log_index import LogIndexes
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import WORKED, of_log
 from ivm.trace.text.texts import Strings
+from ivm.trace.updates import Updates
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3
@@ -35,90 +30,6 @@ _FUEL = 16
 _LEAST_FUEL = 256
 _CHUNK = 1 << 16
 _BEFORE_ALL = np.iinfo(np.int64).min
-_pack = Struct("7q").pack_into
-
-
-class _Updates:
-    """Columns, times and diffs of updates, which grow at their end."""
-
-    def __init__(self, types: Sequence[SqlType]) -> None:
-        widths = (2 if each.physical is Physical.WIDE else None for each in types)
-        self._values: list[Growable[Any]] = [
-            *(Growable(DTYPES[each.physical], width) for each, width in zip(types, widths, strict=True)),
-            *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
-        ]
-        self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
-        self._kept: Ints = np.zeros((len(self._values), WORDS), np.int64)
-        self._sources = SourcesByLayout(range(len(types)))
-        self._given: Ints = np.zeros(GIVEN + SOURCE * len(types), np.int64)
-        self._room = 0
-        self.length = 0
-        """How many there are."""
-
-    @property
-    def nbytes(self) -> int:
-        masks = sum(mask is not None for mask in self._valid)
-        return self.length * (sum(each.array.strides[0] for each in self._values) + masks)
-
-    def add(self, delta: Delta) -> int:
-        """More of them; how many of them take something back."""
-        sources, times, diffs = self._sources[delta.layout], delta.times, delta.diffs
-        retracted = self._append(sources.of(delta), sources.places, times, diffs, delta.length)
-        return self.append(delta.columns(), times, diffs, delta.length) if retracted == UNREADABLE else retracted
-
-    def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
-        """The same, of columns."""
-        return self._append(*source_of(columns), times, diffs, length)
-
-    def _append(self, listed: list[Any], reads: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
-        """The same, of columns as `Sources` says how they are read; UNREADABLE if they are not, and nothing is done."""
-        before, end = self.length, self.length + length
-        if end > self._room:
-            self._make_room(end)
-        time, each = (times, 0) if isinstance(times, int) else (0, id(times))
-        _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs), id(listed), NONE)
-        while (said := int(append_updates(self._kept, reads, self._given))) <= NO_MASK:
-            self._begin_mask(NO_MASK - said)
-            self._make_room(end)
-        if said != UNREADABLE:
-            self.length = end
-        return said
-
-    @property
-    def diffs(self) -> Ints:
-        """The diffs, and what lies behind them."""
-        return self._values[-1].array
-
-    def truncate(self, length: int) -> None:
-        """Cut the tail off."""
-        self.length = min(self.length, length)
-
-    def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
-        """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
-        *values, times, diffs = (each.array[start:end] for each in self._values)
-        masks = (None if mask is None else mask.array[start:end] for mask in self._valid)
-        return [Column(*both) for both in zip(values, masks, strict=True)], times, diffs
-
-    def _begin_mask(self, column: int) -> None:
-        """A mask for a column, if it has none: all values were valid so far."""
-        if self._valid[column] is None:
-            mask = Growable(np.dtype(np.bool_))
-            mask.fill(True, self.length)
-            self._room = 0
-            self._valid[column] = mask
-
-    def _make_room(self, length: int) -> None:
-        """Room for so many updates."""
-        self._room = 0  # until everything has moved, and it is written down where to
-        growing = [each for each in (*self._values, *self._valid) if each is not None]
-        for each in growing:
-            each.length = self.length
-            each.reserve(length)
-        for place, each in zip(self._kept, self._values, strict=True):
-            place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
-        for place, mask in zip(self._kept, self._valid, strict=False):
-            place[VALIDITY], place[BIT] = 0 if mask is None else mask.array.ctypes.data, -1
-        self._room = min(len(each.array) for each in growing)
 
 
 @dataclass(slots=True)
@@ -152,7 +63,7 @@ class Sealed:
     """
 
     types: Sequence[SqlType]
-    updates: _Updates
+    updates: Updates
     length: int = 0
     since: int = _BEFORE_ALL
     last: int = _BEFORE_ALL
@@ -160,7 +71,7 @@ class Sealed:
     retracted: int = 0
     is_distinct: bool = True
     reading: _Reading | None = None
-    merged: tuple[_Updates, int] | None = None
+    merged: tuple[Updates, int] | None = None
 
     def rows(self, as_of: int | None) -> tuple[list[Column], Ints]:
         """The distinct rows as of a time (None: the latest) and their multiplicities, int64, all positive.
@@ -207,7 +118,7 @@ class Sealed:
         if len(rows) == self.length:
             self.is_distinct = True
             return _Reading(time, columns, diffs)
-        merged = _Updates(self.types)
+        merged = Updates(self.types)
         merged.append([c.take(rows) for c in columns], time, sums, len(rows))
         self.merged = merged, len(rows)
         columns, _, diffs = merged.part(0, len(rows))
@@ -228,7 +139,9 @@ class ViewLog(State):
         self._dictionary = dictionary
         self._compaction: DistinctRows | _Compaction | None = None
         self._retracted = 0  # since the last seal, or more: it only helps to guess
-        self.sealed = Sealed(self._types, _Updates(self._types))
+        self.sealed = Sealed(self._types, Updates(self._types))
+        self.indexes = LogIndexes()
+        """What finds what is sealed by values, for who asks for few rows; a memo, too."""
 
     def __len__(self) -> int:
         """The number of updates in the log."""
@@ -274,6 +187,8 @@ class ViewLog(State):
             self.sealed = Sealed(self._types, merged, kept + appended, since, last, kept, self._retracted, not appended)
         self._retracted = 0
         self._compact(appended)
+        if self.indexes:
+            self.indexes.tidy(self.sealed.updates)
 
     def segments(self) -> Iterator[Segment]:
         """The updates that are sealed; see `State.segments`. Those are left out of which nothing is left."""
@@ -281,7 +196,7 @@ class ViewLog(State):
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Make an empty log what `segments` say. Error if they are of another kind."""
-        left, updates = Segments(segments), _Updates(self._types)
+        left, updates = Segments(segments), Updates(self._types)
         found = left.take("log")
         for each in (found, *left.all_of("log")):
             columns = each.columns(self._types, self._dictionary)
@@ -298,8 +213,8 @@ class ViewLog(State):
                 yield from of_log(column.values, times, diffs, sealed.since)
 
     def size(self) -> StateSize:
-        """Updates in the log, and bytes with what the last reader got and what a compaction has made so far."""
-        aside = 0 if self._compaction is None else self._compaction.nbytes
+        """Updates in the log, and bytes with what readers got and asked for, and what a compaction has made so far."""
+        aside = self.indexes.nbytes + (0 if self._compaction is None else self._compaction.nbytes)
         return StateSize(len(self), bytes=self.sealed.updates.nbytes + self.sealed.read_bytes + aside)
 
     def _compact(self, appended: int) -> None:
@@ -372,7 +287,7 @@ class _Compaction:
         self._merge = EqualRows(self._columns, sealed.types, sealed.length, diffs, told_apart, sealed.since)
         self._begun = sealed.length
         self._copied = 0
-        self.made = _Updates(sealed.types)
+        self.made = Updates(sealed.types)
         self.kept = 0
 
     @property

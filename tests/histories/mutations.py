@@ -73,7 +73,7 @@ MUTATIONS = [
     Mutation("view_log.py", "self.sealed.updates.truncate(max(mark, self.sealed.length))", "pass", "log"),
     Mutation("view_log.py", "merged.append(*old.updates.part(old.length, length), appended)", "pass", "log"),
     Mutation("view_log.py", "old.is_distinct and not appended", "old.is_distinct", "log"),
-    Mutation("view_log.py", "        mask.fill(True, self.length)", "        mask.skip(self.length)", "log"),
+    Mutation("updates.py", "        mask.fill(True, self.length)", "        mask.skip(self.length)", "log"),
 ]  # fmt: skip
 # What may be broken, and nobody sees it but by the time or the memory that it takes:
 # - `AscendingRun.truncate`, LAST_LEAD: the lead of a row that was taken back is no less than the last one's, so that the

@@ -28,6 +28,26 @@ RELATIONS = {"city": "*", "sale": "id, city, price", "log": "*", "revenue": "*",
 OTHERS = [("SELECT city, count(*) AS n, min(price) AS least FROM sale GROUP BY city", "late"), ("FROM few", "later")]
 
 
+def test_a_snapshot_can_be_taken_whoever_commits() -> None:
+    with ivm.connect(compile="off") as db:
+        db.sql(SETUP)
+        over = threading.Event()
+
+        def commit() -> None:
+            while not over.is_set():
+                db.sql("INSERT INTO log VALUES ('x')")
+
+        others = threading.Thread(target=commit)
+        others.start()
+        try:
+            for _ in range(40):
+                with db.snapshot() as held:
+                    assert held.sql("SELECT count(*) FROM log").fetchall() == [(len(held.view("bag").fetchall()),)]
+        finally:
+            over.set()
+            others.join()
+
+
 def rows(found: Any) -> Counter[str]:
     return Counter(map(str, found.fetchall()))
 

@@ -7,15 +7,18 @@ as it must be. The mask may be of length one on its own account.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from ivm.catalog.types import Physical
-from ivm.trace.columns.column import DTYPES, Array, Bools, Column
+from ivm.catalog.types import Physical, SqlType
+from ivm.sql.ir.scalar import Literal
+from ivm.trace.columns.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.delta import Delta
+from ivm.trace.text.dictionary import Literals
 
 _LOW = (1 << 64) - 1
 
@@ -39,6 +42,16 @@ def constant(value: Any, physical: Physical) -> Column:
     if physical is Physical.WIDE:
         return Column(from_objects(np.array([known], object)), valid)
     return Column(np.array([known], DTYPES[physical]), valid)
+
+
+def column_of_literals(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Column:
+    """Literals of a type as a column; `texts` keeps their codes."""
+    codes = type_.physical is Physical.CODE
+    columns = [
+        constant(texts.code(str(each.value)) if codes and each.value is not None else each.value, type_.physical)
+        for each in values
+    ]
+    return concat(columns) if columns else empty_column(type_.physical)
 
 
 def dense(column: Column, length: int) -> Column:

@@ -53,7 +53,7 @@ class Connection(Hearing):
         """Tell the client that it may begin, and do what it says, until it goes."""
         told = [messages.parameter_status(name, self.session.spoken.shown(name) or "") for name in TOLD]
         key = messages.key_data(self.process, self.secret)
-        self.streams.writer.write(b"".join(told) + key)
+        self.streams.write(b"".join(told) + key)
         await self._ready()
         with suppress(GoneError):
             while True:
@@ -87,7 +87,7 @@ class Connection(Hearing):
                 case b"C":
                     self._close(body)
                 case b"H":
-                    await self.streams.writer.drain()
+                    await self.streams.send()
                 case b"S":
                     self._fails = False
                     await self._end_together()
@@ -98,6 +98,8 @@ class Connection(Hearing):
                     pass  # what is left of a COPY that has failed
                 case _:
                     raise MalformedError(f"there is no message of kind {kind!r}")
+            if self.streams.holds_much:
+                await self.streams.send()
         except (GoneError, MalformedError, ConnectionError):
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, the client is told, and goes on
@@ -108,13 +110,13 @@ class Connection(Hearing):
             log.error("a fault of the door of Postgres", exc_info=error)
         self._described = None
         self.session.transactions.failed(error)
-        self.streams.writer.write(error_message(error, text))
+        self.streams.write(error_message(error, text))
         if kind in (b"Q", _SYNC):
             await self._end_together()
             await self._ready()
         else:
             self._fails = True
-            await self.streams.writer.drain()
+            await self.streams.send()
 
     async def _ready(self) -> None:
         if self.session.status != "T":  # portals end with their transaction, and so does its turn
@@ -126,7 +128,7 @@ class Connection(Hearing):
 
     async def _simple(self, text: str) -> None:
         if is_blank(text.strip().rstrip(";")):
-            self.streams.writer.write(messages.EMPTY_QUERY)
+            self.streams.write(messages.EMPTY_QUERY)
         statements = split(text).all if ";" in text else (text,)
         for place, statement in enumerate(statements, 1):
             if len(statements) > 1:
@@ -171,7 +173,7 @@ class Connection(Hearing):
         if name and name in self.session.spoken.prepared:
             raise SqlStateError("42P05", f"there is a prepared statement {name!r} already; close it first")
         self.session.spoken.prepared[name] = statement
-        self.streams.writer.write(messages.PARSE_COMPLETE)
+        self.streams.write(messages.PARSE_COMPLETE)
 
     def _statement(self, name: str) -> Prepared:
         found = self.session.spoken.prepared.get(name)
@@ -188,33 +190,33 @@ class Connection(Hearing):
     def _bind(self, body: Body) -> None:
         name, statement = body.text(), self._statement(body.text())
         self.session.portals[name] = bound(body, statement)
-        self.streams.writer.write(messages.BIND_COMPLETE)
+        self.streams.write(messages.BIND_COMPLETE)
 
     async def _describe(self, body: Body) -> None:
         kind, name = body.taken(1), body.text()
         if kind == b"P":
             cursor = self.session.cursors.described(name) if name not in self.session.portals else None
             if cursor is not None:
-                self.streams.writer.write(messages.row_description(cursor, [0] * len(cursor)))
+                self.streams.write(messages.row_description(cursor, [0] * len(cursor)))
             else:
                 self._described = self._portal(name)
             return
         statement = self._statement(name)
         shape = await self.work(lambda: self.session.described(statement))
-        self.streams.writer.write(messages.parameter_description(shape.parameters))
+        self.streams.write(messages.parameter_description(shape.parameters))
         columns = None if shape.columns is None else messages.row_description(shape.columns, [0] * len(shape.columns))
-        self.streams.writer.write(messages.NO_DATA if columns is None else columns)
+        self.streams.write(messages.NO_DATA if columns is None else columns)
 
     async def _describe_now(self) -> None:
         """Tell what columns a portal has whose rows are not asked for yet; it is not carried out for that."""
         portal, self._described = self._described, None
         assert portal is not None, "one is to be described"
         if portal.outcome is not None:
-            self.streams.writer.write(_columns_of(portal, portal.outcome))
+            self.streams.write(_columns_of(portal, portal.outcome))
             return
         shape = await self.work(lambda: self.session.described(portal.statement, portal.values))
         columns = shape.columns
-        self.streams.writer.write(
+        self.streams.write(
             messages.NO_DATA if columns is None else messages.row_description(columns, portal.forms_of(len(columns)))
         )
 
@@ -223,7 +225,7 @@ class Connection(Hearing):
         described, self._described = self._described is portal, None
         text = portal.statement.text
         if is_blank(text.strip().rstrip(";")):
-            self.streams.writer.write((messages.NO_DATA if described else b"") + messages.EMPTY_QUERY)
+            self.streams.write((messages.NO_DATA if described else b"") + messages.EMPTY_QUERY)
             return
         word = first_word(text)
         if word in TRANSFERS and portal.values:
@@ -245,7 +247,7 @@ class Connection(Hearing):
             self.session.spoken.prepared.pop(name, None)
         else:
             self.session.portals.pop(name, None)
-        self.streams.writer.write(messages.CLOSE_COMPLETE)
+        self.streams.write(messages.CLOSE_COMPLETE)
 
     # What goes.
 
@@ -253,7 +255,7 @@ class Connection(Hearing):
         """Send rows of a portal, at `most` so many if that is not 0, and what they are if that is to be `described`."""
         outcome = portal.outcome
         assert outcome is not None, "it was carried out"
-        write = self.streams.writer.write
+        write = self.streams.write
         for each in outcome.notices if portal.sent == 0 else ():
             write(each)
         if described:
@@ -271,7 +273,8 @@ class Connection(Hearing):
             write(_encoded(portal, part, forms, zone) if small else
                   await self.work(partial(_encoded, portal, part, forms, zone)))  # fmt: skip
             portal.sent += part.num_rows
-            await self.streams.writer.drain()
+            if self.streams.holds_much:
+                await self.streams.send()
         is_over = portal.sent >= rows.num_rows
         write(messages.complete(outcome.tag_of(portal.sent - begun)) if is_over else messages.SUSPENDED)
 

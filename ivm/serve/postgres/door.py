@@ -101,26 +101,28 @@ class PostgresDoor:
         task = asyncio.current_task()
         assert task is not None, "each connection is one"
         self._tasks.add(task)
+        streams = Streams(reader, writer)
         try:
-            await self._served(tls, Streams(reader, writer))
+            await self._served(tls, streams)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError, ssl.SSLError):
             pass  # the client has gone
         except asyncio.CancelledError:
-            self._say(writer, SqlStateError(SHUTDOWN, "the server ends; connect again later"))
+            self._say(streams, SqlStateError(SHUTDOWN, "the server ends; connect again later"))
         except (Error, MalformedError) as error:
-            self._say(writer, error)
+            self._say(streams, error)
         except Exception as error:  # noqa: BLE001  whatever it is, the client is told, and others go on
             log.exception("a fault of the door of Postgres")
-            self._say(writer, error)
+            self._say(streams, error)
         finally:
             self._tasks.discard(task)
             with suppress(ConnectionError, RuntimeError):
                 writer.close()
 
     @staticmethod
-    def _say(writer: asyncio.StreamWriter, error: Exception) -> None:
+    def _say(streams: Streams, error: Exception) -> None:
         with suppress(ConnectionError, RuntimeError):
-            writer.write(error_message(error, severity="FATAL"))
+            streams.write(error_message(error, severity="FATAL"))
+            streams.push()
 
     async def _served(self, tls: ssl.SSLContext | None, streams: Streams) -> None:
         address = str((streams.writer.get_extra_info("peername") or ("",))[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivm.serve.errors import DeniedError
 from ivm.serve.gate import Gate
@@ -20,6 +20,8 @@ SECONDS = 30.0
 """So long a client may take until it is known."""
 SECONDS_OF_MESSAGE = 60.0
 """So long the rest of a message that has begun may take."""
+_MUCH = 1 << 16
+"""Bytes that are held at most, and then one message."""
 _FIRST = 3
 _SASL, _CONTINUE, _FINAL = 10, 11, 12
 _OPTION = "_pq_."
@@ -35,10 +37,16 @@ class Cancel:
 
 @dataclass(slots=True)
 class Streams:
-    """By which a client is heard and told."""
+    """By which a client is heard and told.
+
+    What is written is held until the client waits for it, as Postgres does: each message sent by itself costs more than
+    making it.
+    """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    _held: list[bytes] = field(default_factory=list)
+    _bytes: int = 0
 
     async def message(self, most: int) -> tuple[bytes, bytes]:
         """The next message: its kind, and what it holds. MalformedError for one of more than so many bytes."""
@@ -54,9 +62,26 @@ class Streams:
         except TimeoutError as error:
             raise MalformedError(f"the rest of a message has not come in {SECONDS_OF_MESSAGE:g} s") from error
 
-    async def send(self, data: bytes) -> None:
-        """Send bytes, and wait while too many are under way."""
-        self.writer.write(data)
+    def write(self, data: bytes) -> None:
+        """Send bytes with the next that are sent."""
+        self._held.append(data)
+        self._bytes += len(data)
+
+    @property
+    def holds_much(self) -> bool:
+        """Whether so much is held that it should be sent."""
+        return self._bytes > _MUCH
+
+    def push(self) -> None:
+        """Send what is held."""
+        held, self._held, self._bytes = self._held, [], 0
+        if held:
+            self.writer.write(b"".join(held))
+
+    async def send(self, data: bytes = b"") -> None:
+        """Send what is held, and then bytes; wait while too many are under way."""
+        self.write(data)
+        self.push()
         await self.writer.drain()
 
 
@@ -92,7 +117,7 @@ async def _started(streams: Streams, body: Body, version: int) -> dict[str, str]
         said[name] = body.text()
     unknown = [name for name in said if name.startswith(_OPTION)]
     if version != messages.VERSION or unknown:
-        streams.writer.write(messages.negotiated(unknown))
+        streams.write(messages.negotiated(unknown))
     if not said.get("user"):
         raise SqlStateError("28000", "the client says no user; give one")
     return said
@@ -111,7 +136,7 @@ async def known(streams: Streams, name: str, gate: Gate, address: str) -> User:
         gate.count(address, name, True)
     if user is None:
         raise gate.denied()
-    streams.writer.write(messages.authentication(0))
+    streams.write(messages.authentication(0))
     return user
 
 
@@ -121,7 +146,7 @@ async def _proven(streams: Streams, exchange: Exchange) -> None:
     if body.text() != MECHANISM:
         raise RefusedError("another mechanism")
     await streams.send(messages.authentication(_CONTINUE, exchange.first(body.value() or b"")))
-    streams.writer.write(messages.authentication(_FINAL, exchange.last(await _answer(streams))))
+    streams.write(messages.authentication(_FINAL, exchange.last(await _answer(streams))))
 
 
 async def _answer(streams: Streams) -> bytes:

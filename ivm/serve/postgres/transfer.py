@@ -73,15 +73,15 @@ async def transferred(to: Client, transfer: Transfer, *, described: bool, forms:
     """Carry it out. `described`: whether the columns of rows are told first."""
     copy, follows = transfer.copy, transfer.follows
     if copy is not None and described:
-        to.streams.writer.write(messages.NO_DATA)
+        to.streams.write(messages.NO_DATA)
     if follows is not None:
         if copy is None:
             count = await _followed(to, follows, partial(_rows_told, to, described, forms))
-            to.streams.writer.write(messages.complete(f"SUBSCRIBE {count}"))
+            to.streams.write(messages.complete(f"SUBSCRIBE {count}"))
         else:
             lines = _Lines(to, copy)
             count = await _followed(to, follows, lines.tell)
-            to.streams.writer.write(lines.out.end() + messages.complete(f"COPY {count}"))
+            to.streams.write(lines.out.end() + messages.complete(f"COPY {count}"))
     elif copy is not None and copy.comes:
         await _copied_in(to, copy)
     elif copy is not None:
@@ -109,7 +109,7 @@ async def _copied_in(to: Client, copy: Copy) -> None:
             case _:
                 raise MalformedError(f"a message of kind {kind!r} came while a COPY goes on")
     rows = await to.work(partial(to.session.copied_in, copy, target, bytes(data)))
-    to.streams.writer.write(messages.complete(f"COPY {rows}"))
+    to.streams.write(messages.complete(f"COPY {rows}"))
 
 
 async def _copied_out(to: Client, copy: Copy) -> None:
@@ -118,11 +118,11 @@ async def _copied_out(to: Client, copy: Copy) -> None:
     if rows is None:
         raise SqlStateError("42601", "cannot copy what gives no rows; write COPY (SELECT ..) TO STDOUT")
     out = Out(copy, outcome.shapes, to.session.core.settings.zone)
-    to.streams.writer.write(messages.copy_response(b"H", rows.num_columns, int(copy.format == "binary")))
-    to.streams.writer.write(out.names(rows.column_names))
+    to.streams.write(messages.copy_response(b"H", rows.num_columns, int(copy.format == "binary")))
+    to.streams.write(out.names(rows.column_names))
     for start in range(0, rows.num_rows, _AT_ONCE):
         await to.streams.send(await to.work(partial(out.rows, rows.slice(start, _AT_ONCE))))
-    to.streams.writer.write(out.end() + messages.complete(f"COPY {rows.num_rows}"))
+    to.streams.write(out.end() + messages.complete(f"COPY {rows.num_rows}"))
 
 
 Tell = Callable[[Following, pa.Table | None], Awaitable[None]]

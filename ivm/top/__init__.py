@@ -1,0 +1,1 @@
+"""`ivm top`: what a database does, on a terminal, and again and again."""

@@ -1,0 +1,104 @@
+"""Updates, rows with times and diffs, in columns that grow at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from ivm.catalog.types import Physical, SqlType
+from ivm.kernels.memory.append import GIVEN, NO_MASK, append_updates
+from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, SOURCE, STRIDE, UNREADABLE, VALIDITY, WORDS
+from ivm.trace.columns.column import DTYPES, Column, Ints
+from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.places import NONE
+from ivm.trace.delta import Delta
+from ivm.trace.sources import SourcesByLayout, source_of
+
+_pack = Struct("7q").pack_into
+
+
+class Updates:
+    """Columns, times and diffs of updates, which grow at their end. Nobody writes to those that are there."""
+
+    def __init__(self, types: Sequence[SqlType]) -> None:
+        widths = (2 if each.physical is Physical.WIDE else None for each in types)
+        self._values: list[Growable[Any]] = [
+            *(Growable(DTYPES[each.physical], width) for each, width in zip(types, widths, strict=True)),
+            *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
+        ]
+        self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
+        self._kept: Ints = np.zeros((len(self._values), WORDS), np.int64)
+        self._sources = SourcesByLayout(range(len(types)))
+        self._given: Ints = np.zeros(GIVEN + SOURCE * len(types), np.int64)
+        self._room = 0
+        self.length = 0
+        """How many there are."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what they take."""
+        masks = sum(mask is not None for mask in self._valid)
+        return self.length * (sum(each.array.strides[0] for each in self._values) + masks)
+
+    def add(self, delta: Delta) -> int:
+        """More of them; how many of them take something back."""
+        sources, times, diffs = self._sources[delta.layout], delta.times, delta.diffs
+        retracted = self._append(sources.of(delta), sources.places, times, diffs, delta.length)
+        return self.append(delta.columns(), times, diffs, delta.length) if retracted == UNREADABLE else retracted
+
+    def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
+        """The same, of columns."""
+        return self._append(*source_of(columns), times, diffs, length)
+
+    def _append(self, listed: list[Any], reads: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
+        """The same, of columns as `Sources` says how they are read; UNREADABLE if they are not, and nothing is done."""
+        before, end = self.length, self.length + length
+        if end > self._room:
+            self._make_room(end)
+        time, each = (times, 0) if isinstance(times, int) else (0, id(times))
+        _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs), id(listed), NONE)
+        while (said := int(append_updates(self._kept, reads, self._given))) <= NO_MASK:
+            self._begin_mask(NO_MASK - said)
+            self._make_room(end)
+        if said != UNREADABLE:
+            self.length = end
+        return said
+
+    @property
+    def diffs(self) -> Ints:
+        """The diffs, and what lies behind them."""
+        return self._values[-1].array
+
+    def truncate(self, length: int) -> None:
+        """Cut the tail off."""
+        self.length = min(self.length, length)
+
+    def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
+        """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
+        *values, times, diffs = (each.array[start:end] for each in self._values)
+        masks = (None if mask is None else mask.array[start:end] for mask in self._valid)
+        return [Column(*both) for both in zip(values, masks, strict=True)], times, diffs
+
+    def _begin_mask(self, column: int) -> None:
+        """A mask for a column, if it has none: all values were valid so far."""
+        if self._valid[column] is None:
+            mask = Growable(np.dtype(np.bool_))
+            mask.fill(True, self.length)
+            self._room = 0
+            self._valid[column] = mask
+
+    def _make_room(self, length: int) -> None:
+        """Room for so many updates."""
+        self._room = 0  # until everything has moved, and it is written down where to
+        growing = [each for each in (*self._values, *self._valid) if each is not None]
+        for each in growing:
+            each.length = self.length
+            each.reserve(length)
+        for place, each in zip(self._kept, self._values, strict=True):
+            place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
+        for place, mask in zip(self._kept, self._valid, strict=False):
+            place[VALIDITY], place[BIT] = 0 if mask is None else mask.array.ctypes.data, -1
+        self._room = min(len(each.array) for each in growing)
