@@ -249,6 +249,11 @@ class Pending:
         """Whether other things exist than before."""
         return not self.catalog.is_like(self.before)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether rows, or what exists, are others than before for the transaction."""
+        return self.defines or any(table.is_changed for table in self.tables.values())
+
     def tidy_texts(self) -> int:
         """None are owed."""
         return 0
