@@ -54,7 +54,8 @@ from ivm.kernels.step.drive import (
 )
 from ivm.kernels.types import Int32s
 from ivm.operators.projection import Given
-from ivm.operators.walk import Lent, Walk
+from ivm.operators.walk import Walk
+from ivm.operators.way import Lent
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.consolidate import one_each
 from ivm.trace.delta import Delta, Group, Layout, delta_of
@@ -116,14 +117,14 @@ class Drive:
         self.number = frame.item(NUMBER)
         for program in self._holding:
             program.settle(self.number)
-        self._straight.node.nanoseconds += perf_counter_ns() - started
+        self._straight.node.spent += perf_counter_ns() - started
         return frame.item(RUN) - before
 
     def end(self, time: int) -> list[Delta]:
         """All rounds of a time were run: what groups have given."""
         self._take(time)
         self._given.end()
-        self._straight.node.updates_in += self._frame.item(CAME)
+        self._straight.node.taken += self._frame.item(CAME)
         found, self.found = self.found, []
         return found
 

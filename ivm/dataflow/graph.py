@@ -11,20 +11,24 @@ from threading import current_thread
 from time import perf_counter_ns
 from types import MappingProxyType
 
+from ivm.dataflow.ahead import Ahead, coming
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Leading, Operator
-from ivm.operators.walk import LastStage
+from ivm.operators.walk import LastStage, Onward
 from ivm.trace.delta import Delta
+from ivm.trace.route import Arenas
 from ivm.trace.state import Held, Marks, State
 
 _MOST_WAYS = 1 << 8
-_ROUTED = 8
+_ROUTED = 32
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
-_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], LastStage]
+_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], LastStage, Onward]
 _Step = tuple[Node, list[int], _Led | None]
+_ARENAS = 16
+"""Of how many walks that are begun ahead something may come."""
 
 
 @dataclass(slots=True)
@@ -35,17 +39,24 @@ class _Way:
     that can be one walk. `first`: at the place of each a one if it reads what may be there before, one of these sources
     or a node of an earlier level. Left out of both are readers that a router finds: `routers` has that of each node
     that has one, `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`:
-    what changes may reach at any level, the sources too.
+    what changes may reach at any level, the sources too. `sources`: those of the level itself. `aheads`: by its place
+    with whom a step's walks are begun ahead, `together` those that are, each at a place of its own; it `begins`
+    walks ahead if several steps are together anywhere.
     """
 
     level: int
     routers: Mapping[Node, Router]
     reached: set[Node]
     marks: Marks
+    sources: frozenset[Node]
+    arenas: Arenas
     steps: list[_Step] = field(default_factory=list)
     first: bytes = b""
     places: dict[Node, int] = field(default_factory=dict)
     asked: dict[Node, Router] = field(default_factory=dict)
+    aheads: dict[int, Ahead] = field(default_factory=dict)
+    together: list[Ahead] = field(default_factory=list)
+    begins: bool = False
 
     def add(self, node: Node) -> None:
         """One more node of the graph, which was made after all others. Cost: follows its inputs."""
@@ -64,6 +75,7 @@ class _Way:
             elif other in self.reached:
                 first = 1
         self._let_go_on(node)
+        self._let_begin(node, place)
         self.steps.append((node, [], None))
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
@@ -74,10 +86,25 @@ class _Way:
         if onward is None or others or source not in self.places or not isinstance(source.operator, Leading):
             return
         place = self.places[source]
-        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward.stage)
+        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward.stage, onward)
 
-    def route(self, node: Node, delta: Delta, due: bytearray, parts: dict[Node, Delta]) -> None:
-        """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some."""
+    def _let_begin(self, node: Node, place: int) -> None:
+        """If a node begins with walks along which what comes in goes, let these be begun with those of others."""
+        for ahead in self.together:
+            ahead.forget()
+        if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
+            return
+        before = [self.places[other] for other in (*node.inputs, *node.waits) if other in self.places]
+        if not self.together or self.together[-1].at <= max(before, default=-1):
+            self.together.append(Ahead(place, self.arenas))
+        self.aheads[place] = self.together[-1]
+        self.begins = self.begins or len(self.aheads) > len(self.together)
+
+    def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
+        """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some.
+
+        Who does, or gets rows of another node than a source, is `mixed`.
+        """
         router = self.asked.get(node)
         if router is None:
             return
@@ -85,8 +112,11 @@ class _Way:
             place = self.places.get(reader)
             if place is not None:  # the others are of another level
                 due[place] = 1
+                if node not in self.sources:
+                    mixed[place] = 1
                 if rows is not None and len(reader.inputs) == 1:
                     parts[reader] = delta.take(rows)
+                    mixed[place] = 1
 
 
 class StillRead:
@@ -116,6 +146,7 @@ class Graph:
         """What those who hold them read as of a time; nobody lets go of what there was then."""
         self._made = 0
         self._loose: set[int] = set()
+        self._arenas = Arenas(_ARENAS)
         self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
         self._routers: dict[Node, Router] = {}
 
@@ -135,7 +166,8 @@ class Graph:
         """
         self._made += 1
         level = max((level, *(other.level for other in (*inputs, *waits))))
-        node = Node(label, operator, inputs, waits, self._made, level, Owners(self._made, self._loose))
+        depth = 1 + max((other.depth for other in (*inputs, *waits)), default=0)
+        node = Node(label, operator, inputs, waits, self._made, level, depth, Owners(self._made, self._loose))
         if self.installation is not None:
             self.installation.nodes[node] = None
         self.nodes.append(node)
@@ -238,14 +270,24 @@ class Graph:
         way = self._ways.get(sources) or self._way(sources)
         steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
-        due, at = bytearray(way.first), -1
+        for source, change in changes.items():
+            source.updates_out += change.length
+        due, mixed, at = bytearray(way.first), bytearray(len(steps)), -1
         parts: dict[Node, Delta] | None = None
         if asked:
             parts = {}
             for source, change in deltas.items():
-                way.route(source, change, due, parts)
+                way.route(source, change, due, mixed, parts)
+        aheads = way.aheads
+        comes = coming(changes) if way.begins and installation is None and not before else None
+        begun: Ahead | None = None
         while (at := due.find(1, at + 1)) >= 0:
             node, readers, led = steps[at]
+            if comes is not None and (ahead := aheads.get(at)) is not None and ahead is not begun:
+                begun = ahead
+                ahead.begin(comes, due, mixed)
+                if not due[at]:
+                    continue
             inputs, given = list(map(deltas.get, node.inputs)), 0
             if parts and node in parts:
                 inputs = [parts[node]]
@@ -258,30 +300,34 @@ class Graph:
             if installation is None or node not in installation.nodes:
                 if states := node.operator.states:
                     marks.add(states)
-                if led is None or installation is not None or len(node.owners) > 1:
+                if led is not None and (installation is not None or len(node.owners) > 1):
+                    led = None
+                if led is None:
                     delta = node.operator.step(inputs)
                 else:
-                    step, last = led
+                    step, last, _ = led
                     last.rows = 0
                     delta = step(inputs)
                     gone = last.rows
+                if comes is not None and not mixed[at] and at in aheads:
+                    aheads[at].note(at, node, inputs, None if led is None else led[2], comes)
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
-            node.nanoseconds += now - started
-            node.updates_in += given
+            node.spent += now - started
+            node.taken += given
             if gone:  # through the only reader as well
                 node.updates_out += gone
                 self.last, readers, _ = steps[readers[0]]
                 node = self.last
-                node.updates_in += gone
+                node.taken += gone
             if delta is not None and delta.length:
                 node.updates_out += delta.length
                 deltas[node] = delta
                 for reader in readers:
-                    due[reader] = 1
+                    due[reader] = mixed[reader] = 1
                 if parts is not None:
-                    way.route(node, delta, due, parts)
+                    way.route(node, delta, due, mixed, parts)
         return deltas
 
     def kept_since(self, since: int) -> int:
@@ -313,8 +359,9 @@ class Graph:
                     reached.add(reader)
                     pending.append(reader)
         routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
-        way = _Way(level, routers, set(changed), self.marks)
-        for node in sorted(reached.difference(changed), key=attrgetter("number")):
+        own = frozenset(node for node in changed if node.level == level)
+        way = _Way(level, routers, set(changed), self.marks, own, self._arenas)
+        for node in sorted(reached.difference(changed), key=attrgetter("depth", "number")):
             way.add(node)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from ivm.operators.operator import Kept, Operator
+from ivm.trace.columns.column import Ints
 from ivm.trace.delta import Delta
 
 
@@ -38,14 +41,26 @@ class Owners(dict["Node | str", None]):
             self._loose.add(self._number)
 
 
+class Counts:
+    """What machine code counts for a node: how many updates came in, and for how many nanoseconds it was at them."""
+
+    __slots__ = ("address", "words")
+
+    def __init__(self) -> None:
+        self.words: Ints = np.zeros(2, np.int64)
+        self.address: int = self.words.ctypes.data
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """`owners` are the nodes that read this one or wait for it, and the names of views; without any it is removed.
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
     `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
-    `level`: the step of a commit in which all that it reads is there; above 1 where it comes from other shards. The
-    updates and the nanoseconds spent in the operator are counted from its making on.
+    `level`: the step of a commit in which all that it reads is there; above 1 where it comes from other shards.
+    `depth`: greater than that of all that it reads or waits for. The
+    updates and the nanoseconds spent in the operator are counted from its making on: `taken` and `spent` are those of
+    its steps, and `ahead` those of walks that were begun ahead, and of which nothing came.
     """
 
     label: str
@@ -54,11 +69,23 @@ class Node:
     waits: tuple[Node, ...] = ()
     number: int = 0
     level: int = 1
+    depth: int = 1
     owners: dict[Node | str, None] = field(default_factory=dict, repr=False)
     readers: list[Node] = field(default_factory=list, repr=False)
-    updates_in: int = 0
     updates_out: int = 0
-    nanoseconds: int = 0
+    taken: int = 0
+    spent: int = 0
+    ahead: Counts = field(default_factory=Counts, repr=False)
+
+    @property
+    def updates_in(self) -> int:
+        """How many updates have come in."""
+        return self.taken + self.ahead.words.item(0)
+
+    @property
+    def nanoseconds(self) -> int:
+        """How long the operator was at them."""
+        return self.spent + self.ahead.words.item(1)
 
     def contents(self, time: int, read: Callable[[int], None]) -> Iterator[Delta]:
         """The node's output as of `time`, the present, in chunks of bounded size, as `Operator.contents` gives it.

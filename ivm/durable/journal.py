@@ -14,6 +14,7 @@ from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
+from ivm.durable.names import write_names
 from ivm.durable.payload import (
     ALTERATION,
     DEFINITION,
@@ -29,6 +30,7 @@ from ivm.storage.backlog import Backlog, Handed
 from ivm.storage.log import Draft, Durability, Log, Put
 from ivm.storage.pinned import pinned
 from ivm.storage.storage import Storage
+from ivm.subscriptions.names import Named, Names
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errand, Helpers
 
@@ -48,7 +50,7 @@ class Journal:
     hands its rows over, to which nobody writes, and a thread of its own puts them down afterwards, several commits in
     one record.
 
-    All but `settle`, `finish`, `copy` and `close` are called under the database's lock.
+    All but `settle`, `finish`, `copy`, `close` and what writes names are called under the database's lock.
     """
 
     def __init__(self, storage: Storage, log: Log, durability: Durability, interval: float) -> None:
@@ -57,6 +59,7 @@ class Journal:
         self._log = log
         self._streams = Streams()
         self._over = threading.Event()
+        self._names: Names | None = None
         self._backlog = None if durability == "commit" else Backlog(log, partial(records_of, streams=self._streams))
         self._helpers = Helpers(2)
         self._begun: Errand[Put] | None = None
@@ -186,6 +189,16 @@ class Journal:
         self._log.settle(record)
         back_up(pinned(self._storage), path, record)
 
+    def keep_names(self, names: Names) -> None:
+        """Write down what the names of subscriptions have acknowledged, from now on."""
+
+        def write(now: Mapping[str, Named]) -> None:
+            self.sync()  # so that nothing is acknowledged that is lost
+            write_names(self._storage, now)
+
+        names.write_by(write)
+        self._names = names
+
     def begin_file(self) -> int:
         """Let all that has taken effect survive a loss of power, and write what comes into a new file of the log.
 
@@ -198,6 +211,8 @@ class Journal:
         """Write and sync what is left, and let the storage go; StorageError if it could not be. Once is enough."""
         if self._over.is_set():
             return
+        if self._names is not None:
+            self._names.close()
         if self._backlog is not None:
             self._backlog.end()
         try:

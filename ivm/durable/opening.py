@@ -13,6 +13,7 @@ from ivm.durable.recovery import Told, open_storage, reached
 from ivm.engine.installing import Progress
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, following_of
+from ivm.session.subscribed_queries import forget_unheard
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
 from ivm.storage.pinned import pinned
@@ -30,6 +31,7 @@ def held(
         undo.callback(core.close)
         with _recovering(core, storage, progress) as told:
             open_storage(core, storage, durability, interval, told)
+            forget_unheard(core)  # a crash may leave what was made for a name that was not written
         undo.pop_all()
     core.is_copied = False
     if core.engine.journal is not None:

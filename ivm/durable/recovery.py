@@ -15,6 +15,7 @@ from ivm.catalog.schema import View
 from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest
+from ivm.durable.names import read_names
 from ivm.durable.on_disk import OnDisk
 from ivm.durable.payload import (
     COMMIT,
@@ -57,9 +58,12 @@ def open_storage(
 ) -> None:
     """Let a new, empty database be the one in `storage`, and outlive the process; see `recover`."""
     try:
+        there = read_names(storage)
+        core.engine.listeners.names.begin(there)
         log, on_disk = recover(core, storage, progress)
         if log is not None:
             journal = core.engine.journal = Journal(storage, log, durability, interval)
+            journal.keep_names(core.engine.listeners.names)
             core.checkpoints = Checkpoints(core, storage, journal, on_disk)
     except BaseException:
         storage.close()
@@ -265,7 +269,6 @@ class Known:
         for name, table in put.items():
             engine.put_table(name, table)
         self._catalog = catalog
-        if engine.past.history or any(
-            view.history for view in catalog.views
-        ):  # so that it is known what has changed in new views since
+        keeps = engine.past.history or engine.listeners.names or any(view.history for view in catalog.views)
+        if keeps:  # so that it is known what has changed in new views since
             self.finish()

@@ -20,7 +20,7 @@ from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
 from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
-from ivm.engine.lasting import log_of
+from ivm.engine.lasting import hold_for, log_of
 from ivm.engine.past import History, Past
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
@@ -193,6 +193,8 @@ class Engine:
             if old is not None and old is not installed:
                 old.node.owners.pop(name, None)
                 self._ends.pop(old.node, None)
+                if installed is None or installed.log is not old.log:
+                    self.listeners.names.replace(name, self.time)
         if renderer is not None:
             renderer.tables, self.renderer = self.tables, renderer
             renderer.label_nodes()
@@ -203,6 +205,7 @@ class Engine:
             put_or_drop(self.views, name, installed)
             put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
             put_or_drop(self.oracle_sql, name, oracle_sql)
+        hold_for(self.listeners.names, self.views)
         self.sweep()
 
     def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
@@ -393,6 +396,6 @@ class Engine:
 
     def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
         """Whether who listens, a view that lasts, or a constraint of its tables, asks for each of a commit's times."""
-        return bool(self.listeners or self.past.others) or self.tables.tell_times_apart(
+        return bool(self.listeners or self.listeners.names or self.past.others) or self.tables.tell_times_apart(
             {change.table.name for change in changes}
         )

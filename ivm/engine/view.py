@@ -15,7 +15,7 @@ from ivm.arguments import whole_number
 from ivm.catalog.errors import BindError, InterfaceError
 from ivm.catalog.schema import View as Definition
 from ivm.dataflow.node import Node
-from ivm.engine.lasting import earliest
+from ivm.engine.lasting import LastingLog, earliest
 from ivm.engine.sorting import first_by, sort_table
 from ivm.plan.node import Plan
 from ivm.plan.renamed import Renaming
@@ -29,7 +29,7 @@ from ivm.trace.delta import delta_of
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 from ivm.trace.turns import Turns
-from ivm.trace.view_log import Sealed, ViewLog
+from ivm.trace.view_log import Sealed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ class Installed:
     tables: frozenset[str]
     sizes: Mapping[str, float]
     node: Node
-    log: ViewLog
+    log: LastingLog
     installed_ms: float
 
     def called(self, definition: Definition, renaming: Renaming) -> Installed:

@@ -25,7 +25,7 @@ from ivm.kernels.step.records import (
     WAYS,
     WINNERS,
 )
-from ivm.operators.walk import Way
+from ivm.operators.way import Way
 from ivm.trace.columns.column import Ints
 from ivm.trace.delta import Delta, Layout
 from ivm.trace.index.arrangement import Arrangement

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
-import numpy as np
-
 from ivm.catalog.errors import NumericError
 from ivm.catalog.types import SqlType
 from ivm.operators.half_join import FIRST_PART, next_size
@@ -66,10 +64,20 @@ class Path:
         changed = self._really_changed(delta)
         return [] if changed is None else self._walk.all(changed.within(self.offset, self.total), onward)
 
+    def walk(self, delta: Delta, onward: Onward | None) -> tuple[Walk, Delta] | None:
+        """The walk that `all` makes, and what goes along, if that is all of the delta."""
+        if self._may_cancel(delta):
+            return None
+        walk = self._walk if onward is None else self._walk.led(onward)
+        return walk, delta.within(self.offset, self.total)
+
+    def _may_cancel(self, delta: Delta) -> bool:
+        """Whether some updates may cancel in the columns that the path reads, and it is for us to find out."""
+        return delta.is_mixed and bool(self.needed) and not self._cancels
+
     def _really_changed(self, delta: Delta) -> Delta | None:
         """Without updates that cancel in the columns that the path reads: most columns of a row, when one changes."""
-        diffs = delta.diffs
-        if self._cancels or diffs is None or not self.needed or np.count_nonzero(diffs < 0) in (0, len(diffs)):
+        if not self._may_cancel(delta):
             return delta
         types: list[SqlType] = []
         compared: list[Column] = []
@@ -142,6 +150,13 @@ class DeltaJoin(Leading):
                 raise
         careful = self._careful()
         return careful.net(careful.join._changes(inputs))
+
+    def walks(self, inputs: Sequence[Delta | None], onward: Onward | None) -> Sequence[tuple[Walk, Delta]] | None:
+        """See `Leading.walks`."""
+        changed = [(path, delta) for path in self.paths if (delta := inputs[path.source]) is not None]
+        found = [path.walk(delta, onward if len(changed) == 1 else None) for path, delta in changed]
+        walks = [each for each in found if each is not None]
+        return walks if len(walks) == len(found) else None
 
     def stages(self, source: int) -> Sequence[Stage] | None:
         """See `Operator.stages`: those of an input's path, if it is the only one and nothing can raise."""

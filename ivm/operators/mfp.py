@@ -9,7 +9,7 @@ from ivm.catalog.errors import NumericError
 from ivm.catalog.types import SqlType
 from ivm.operators.operator import NOTHING, Contents, Leading
 from ivm.operators.stage import Stage
-from ivm.operators.walk import Onward
+from ivm.operators.walk import Onward, Walk
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
 
@@ -28,11 +28,18 @@ class Mfp(Leading):
     has the last word on the consolidated change. `types` are those of the input's columns.
     """
 
-    def __init__(self, program: Program, types: Sequence[SqlType], pieces: Sequence[Stage] | None = None) -> None:
-        """`pieces`: the stages that the program is, if that is known."""
+    def __init__(
+        self,
+        program: Program,
+        types: Sequence[SqlType],
+        pieces: Sequence[Stage] | None = None,
+        walk: Walk | None = None,
+    ) -> None:
+        """`pieces`: the stages that the program is, if that is known; `walk`: the one through them that it makes."""
         self._program = program
         self._types = types
         self._pieces = pieces
+        self._walk = walk
 
     def stages(self, source: int) -> Sequence[Stage] | None:
         """See `Operator.stages`."""
@@ -47,6 +54,13 @@ class Mfp(Leading):
             return self._program(delta, onward)
         except NumericError:
             return over_net(self._program, [delta], self._types)
+
+    def walks(self, inputs: Sequence[Delta | None], onward: Onward | None) -> Sequence[tuple[Walk, Delta]] | None:
+        """See `Leading.walks`."""
+        (delta,), walk = inputs, self._walk
+        if walk is None or delta is None:
+            return None
+        return ((walk if onward is None else walk.led(onward), delta),)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The program over the input's contents."""

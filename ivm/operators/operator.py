@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ivm.operators.stage import Stage
-from ivm.operators.walk import Onward
+from ivm.operators.walk import Onward, Walk
 from ivm.trace.columns.column import every
 from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.state import Marks, State, StateSize
@@ -73,6 +73,10 @@ class Leading(Operator):
     @abstractmethod
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """See `Operator.step`; what comes of the changes if they have gone `onward`."""
+
+    def walks(self, inputs: Sequence[Delta | None], onward: Onward | None) -> Sequence[tuple[Walk, Delta]] | None:
+        """The walks that a step begins, each with what goes along, where it does nothing else before; else None."""
+        return None
 
 
 class Kept(Operator):

@@ -77,6 +77,8 @@ class Given(Columns):
 class Unsign(Stage):
     """Rows without their last column, a sign, by which their diffs are multiplied."""
 
+    varies = True
+
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""
         yield unsigned(delta)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from ivm.operators.fork import NOWHERE, Fork, Racer, Ran
 from ivm.operators.stage import Meeting, Stage
-from ivm.operators.walk import Key, Walk, Way
+from ivm.operators.walk import Walk
+from ivm.operators.way import Key, Way
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.helpers import at_hand
 from ivm.trace.index.arrangement import Arrangement

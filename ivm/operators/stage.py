@@ -38,6 +38,8 @@ class Stage(ABC):
     """One of them, or several, without state. One that `is_light` takes Python no longer than to begin a walk."""
 
     is_light = False
+    varies = False
+    """Whether `variant` asks for more than how columns are placed."""
 
     @property
     def stages(self) -> Sequence[Stage]:

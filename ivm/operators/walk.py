@@ -4,33 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
-from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
-from ivm.kernels.step.records import (
-    ASKS,
-    AT,
-    DIFFS,
-    FIRST,
-    GROUPS,
-    LENGTH,
-    STARTED,
-    STRIDED,
-    TIMES,
-    TOLD,
-)
-from ivm.operators.stage import Leg, Stage
-from ivm.trace.columns.column import Array
-from ivm.trace.delta import Delta, Group, Layout, Source
+from ivm.operators.stage import Stage
+from ivm.operators.way import Key, Lent, Passed, Way
+from ivm.trace.delta import Delta
 from ivm.trace.helpers import at_hand
-from ivm.trace.made import Made
-from ivm.trace.route import Route, listed_of, side_by_side
 
 _MOST_WAYS = 64
-_LISTED: list[Array | None] = []
-Key = tuple[int, Layout, int, int]
-Passed = tuple[Delta, int, bool]
-"""What has come so far; the stage that is next; whether Python has to do that one."""
 
 
 class Walk:
@@ -48,9 +27,7 @@ class Walk:
         """
         if self._alone is not None:
             return self._alone.all(delta)
-        walk = self
-        if onward is not None and at_hand(delta.length) is None:
-            walk = onward.walks.get(self) or onward.after(self)
+        walk = self if onward is None or at_hand(delta.length) is not None else self.led(onward)
         way = walk._ways.get(walk.key(delta, 0))
         if way is not None and len(way.legs) == len(walk.stages):
             passed = way.run(delta)
@@ -58,6 +35,10 @@ class Walk:
                 return passed
             return list(walk.after(way, passed))
         return [part for part in walk.parts(delta) if part.length]
+
+    def led(self, onward: Onward) -> Walk:
+        """The walk that goes onward."""
+        return onward.walks.get(self) or onward.after(self)
 
     def lend(self, delta: Delta) -> Lent | None:
         """A route to the end for deltas whose columns lie as those of this one, for somebody else to let them go along.
@@ -169,226 +150,3 @@ class Onward:
         """A walk that goes on through the stage."""
         longer = self.walks[walk] = Walk([*walk.stages, self.stage])
         return longer
-
-
-class Way:
-    """Stages, up to `end`, which `legs` do in one call, for the deltas of a `key`, of so many `groups`.
-
-    `head`: the columns that it reads of each. It `is_ready` if a route need not be told anything but the delta.
-    """
-
-    def __init__(self, key: Key, groups: int, legs: Sequence[Leg]) -> None:
-        self.key, self.groups, self.legs = key, groups, tuple(legs)
-        self.first = key[0]
-        self.end = self.first + len(legs)
-        there = groups + legs[0].extra
-        self.is_plain = not any(leg.is_first or leg.is_last for leg in legs)
-        self._route, self._idle = Route(legs, there), list[Route]()
-        self._origins: list[list[tuple[int, int]]] = [[(-1, number) for number in range(there)]]
-        head, found = [dict[int, None]() for _ in range(there)], [dict[int, None]() for _ in legs]
-        for number, leg in enumerate(legs):
-            before = self._origins[-1]
-            for group, columns in leg.reads:
-                origin, which = before[group]
-                (head[which] if origin < 0 else found[origin]).update(dict.fromkeys(columns))
-            self._origins.append([before[group] for group in leg.goes_on])
-            if leg.made or leg.source() is not None:
-                self._origins[-1].append((number, 0))
-        self.head = [tuple(each) for each in head]
-        self._found = [tuple(each) for each in found]
-        every = [
-            (number, leg, self._found[number], [self._origins[number][group] for group in leg.asks])
-            for number, leg in enumerate(legs)
-        ]
-        self._telling = [each for each in every if each[1].tells]
-        self.is_ready = not self._telling and not legs[0].is_first
-        for _, leg, columns, _ in every:
-            leg.want(columns)
-
-    def run(self, delta: Delta) -> list[Delta] | Iterator[Passed]:
-        """What comes of a delta: all of it, which has come to the end; or what has come where, part by part."""
-        route = self.lend()
-        legs, length = self.legs, delta.length
-        if legs[0].extra:
-            delta = legs[0].extended(delta)
-        kept = self.tell(route, delta) if self._telling else []
-        listed = listed_of(delta, self.head)
-        time = delta.times if isinstance(delta.times, int) else 0
-        if legs[0].splits and (errands := at_hand(length)) is not None:
-            for leg in legs:
-                leg.ready()
-            routes = side_by_side(errands, route, listed, length, time)
-            self._idle.append(route)
-            return self.rest(routes, delta, [kept, listed])
-        route.begin(listed, 0, length, time)
-        said = route.go_on(length)
-        while said == ASKS:
-            kept.append(self._asked(route, delta))
-            said = route.go_on(length)
-        if said < 0 or route.at >= 0:
-            return self.rest([(route, said)], delta, [kept, listed], route)
-        passed = list[Delta]()
-        if legs[-1].is_end:
-            passed += legs[-1].ended(route, len(legs) - 1, said, delta.times)
-        elif said:
-            passed.append(self.result(route, delta))
-        self.take_back(route)
-        return passed
-
-    def lend(self) -> Route:
-        """A route that nobody walks."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._route.copy()
-
-    def take_back(self, route: Route) -> None:
-        """Nobody walks a route any more, nor reads what has come of it."""
-        self.leave(route)
-        self._idle.append(route)
-
-    def learn(self, route: Route) -> None:
-        """Report what the last walk along a route has met."""
-        for number, leg in enumerate(self.legs):
-            leg.end(route, number)
-        route.words[TOLD] = 0
-
-    def _asked(self, route: Route, delta: Delta) -> object:
-        """Tell a leg what it asks for; what has to be there meanwhile."""
-        number = route.at
-        return self.legs[number].asked(route, number, delta, self._found[number])
-
-    def rest(
-        self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object], own: Route | None = None
-    ) -> Iterator[Passed]:
-        """What comes of a delta along routes of which each has said something; `kept` is there meanwhile.
-
-        `own`: the one that is used again afterwards.
-        """
-        for route, first_said in routes:
-            said = first_said
-            self.legs[-1].leave(route, len(self.legs) - 1)
-            while said:
-                if said == ASKS:
-                    kept.append(self._asked(route, delta))
-                    said = route.go_on(delta.length)
-                    continue
-                if said > 0:
-                    yield self.result(route, delta), self.end, False
-                elif said == STRIDED:
-                    self.leave(route)
-                    if own is not None:  # it is the next one
-                        self._idle.append(own)
-                    packed = self.run(_packed(delta))
-                    yield from [(part, self.end, False) for part in packed] if isinstance(packed, list) else packed
-                    return  # of the whole delta, whichever stretch has said so
-                else:
-                    yield self._stopped(route, delta, said)
-                    route.words[AT] = self._with_more(route)
-                if route.at < 0:
-                    break
-                # Commits may have come meanwhile: what is read lies elsewhere.
-                again = self.tell(route, delta), listed_of(delta, self.head)
-                said = route.go_on(delta.length)
-                del again
-            self.leave(route)
-        del kept
-        if own is not None:
-            self._idle.append(own)
-
-    def leave(self, route: Route) -> None:
-        """Nobody reads any more what has come along a route; report what the walk has met."""
-        if route.words.item(TOLD):
-            for number, leg in enumerate(self.legs):
-                leg.end(route, number)
-        route.end()
-
-    def tell(self, route: Route, delta: Delta) -> list[object]:
-        """Tell the legs of a route what is new; what has to be there meanwhile."""
-        return [
-            leg.begin(route, number, delta, columns, [self._source(delta, *origin) for origin in origins])
-            for number, leg, columns, origins in self._telling
-        ]
-
-    def _source(self, delta: Delta, origin: int, which: int) -> Source:
-        """What was there before, or what a leg has found."""
-        source = delta.groups[which].source if origin < 0 else self.legs[origin].source()
-        assert source is not None, "nobody asks for more of what was made"
-        return source
-
-    def result(self, route: Route, delta: Delta) -> Delta:
-        """What has come to the end of the route."""
-        end, last = len(self.legs), self.legs[-1]
-        made = self._at(route, end, delta)
-        return last.finish(route, end - 1, self._at(route, end - 1, delta), made) if last.is_last else made
-
-    def _stopped(self, route: Route, delta: Delta, said: int) -> Passed:
-        """What a leg has stopped with."""
-        number = route.at
-        leg, before = self.legs[number], self._at(route, number, delta)
-        return leg.stopped_at(route, number, before), self.first + number, not leg.is_otherwise(said)
-
-    def _with_more(self, route: Route) -> int:
-        """The last leg before the one that has stopped that has more rows to give; -1 if there is none."""
-        for number in range(route.at - 1, -1, -1):
-            if self.legs[number].source() is not None and route.words.item(route.legs[number] + STARTED):
-                return number
-        return -1
-
-    def _at(self, route: Route, number: int, delta: Delta) -> Delta:
-        """The delta that an edge tells of, where `delta` has come in."""
-        edge = route.edge(number)
-        length = edge[LENGTH]
-        if not number:
-            return delta.slice(edge[FIRST], length)
-        groups, at = list[Group](), GROUPS
-        for origin, which in self._origins[number]:
-            references, refs = edge[at + REFERENCES], None
-            if origin < 0:
-                source, refs = delta.groups[which].source, delta.groups[which].refs
-            else:
-                source = self.legs[origin].source() or self._made(route, origin, edge[at + PLACES])
-            if references:
-                refs = route.moved(references, length, refs)
-            groups.append(Group(source, refs))
-            at += SOURCE
-        times, diffs = delta.times, delta.diffs
-        if not isinstance(times, int):
-            times = route.moved(edge[TIMES], length, times)
-        if edge[DIFFS]:
-            diffs = route.moved(edge[DIFFS], length, diffs)
-        return Delta(groups, self.legs[number - 1].layout, length, times, diffs)
-
-    def _made(self, route: Route, origin: int, places: int) -> Made:
-        """What a leg has made."""
-        rows = route.words.item(route.edges[origin + 1] + LENGTH)
-        arena, begin = route.arena_of(places)
-        return Made(arena, begin, places, self.legs[origin].made, rows)
-
-
-class Lent:
-    """A route that somebody else walks, and what has to be there meanwhile; `layout` is that of what comes of it."""
-
-    def __init__(self, way: Way, delta: Delta) -> None:
-        self.way, self.route, self.layout = way, way.lend(), way.legs[-1].layout
-        self.route.begin(_LISTED, 0, 0)
-        self.kept = way.tell(self.route, delta)
-
-    def learn(self) -> None:
-        """Report what the last walk has met."""
-        self.way.learn(self.route)
-
-    def end(self) -> None:
-        """It is not lent any more."""
-        self.way.take_back(self.route)
-
-
-def _packed(delta: Delta) -> Delta:
-    """The same, whose references, times and diffs are of int64, one behind the other."""
-    groups = [
-        each if each.refs is None else Group(each.source, np.ascontiguousarray(each.refs, np.int64))
-        for each in delta.groups
-    ]
-    times = delta.times if isinstance(delta.times, int) else np.ascontiguousarray(delta.times, np.int64)
-    diffs = None if delta.diffs is None else np.ascontiguousarray(delta.diffs, np.int64)
-    return Delta(groups, delta.layout, delta.length, times, diffs)

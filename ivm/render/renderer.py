@@ -202,7 +202,7 @@ class Renderer(RenderContext):
     def _mfp(self, plan: MfpPlan) -> Mfp:
         program, types = self.program(plan.mfp, plan.input.row), [column.type for column in plan.input.row]
         if self.outside is None or not plan.is_risky:
-            return Mfp(program.run, types, program.stages)
+            return Mfp(program.run, types, program.stages, program.walk)
         self.holding.append(MfpByRound(program.run, types, program.stages))
         return self.holding[-1]
 

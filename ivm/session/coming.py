@@ -116,11 +116,11 @@ class Coming(ABC):
             tell = told()  # before the views are others
             for name in gone:
                 core.engine.put_table(name, None)
+            for was, name in self.renamed.items():
+                core.engine.listeners.rename(was, name)
             self.put()
             core.numbers.become(self.pending.numbers)  # before anybody finds them
             core.catalog.become(self.catalog)
-            for was, name in self.renamed.items():
-                core.engine.listeners.rename(was, name)
             tell()
 
         return work

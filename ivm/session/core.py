@@ -190,8 +190,7 @@ class Core:
         if self.lock.closed:
             return
         if self.is_copied and is_whole:
-            for each in self.engine.listeners.of():
-                each.fork()
+            self.engine.listeners.fork()
             return
         refusal = (
             "another thread was at work on it when this process was forked; fork while none is"
@@ -200,8 +199,7 @@ class Core:
             "or connect after the fork"
         )
         self.lock.close(f"cannot use this database: {refusal}")
-        for each in self.engine.listeners.of():
-            each.fork(f"cannot use this subscription: {refusal}")
+        self.engine.listeners.fork(f"cannot use this subscription: {refusal}")
         self.is_left, self._left_behind = True, self.engine
         self._left, self.engine = None, Engine(None, history=0)
 

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from threading import Event, Thread, current_thread
 from time import monotonic, sleep
 
@@ -16,9 +17,11 @@ from ivm.catalog.errors import Error, InterfaceError
 from ivm.deliveries.target import Delivered, Mark, Target
 from ivm.deliveries.targets import Function
 from ivm.session.core import Core
+from ivm.session.named import KEEP, forget, subscribe_by_name
 from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.subscription import Subscription, Wish
+from ivm.subscriptions.unnamed import is_unnamed, spoken
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
 _QUIET, _LAST, _LOOK = 10.0, 10.0, 0.005
@@ -33,11 +36,11 @@ class Delivery:
     its view. Thread-safe.
     """
 
-    def __init__(self, core: Core, view: str, target: Target, wish: Wish, from_time: int | None) -> None:
+    def __init__(self, core: Core, of: Heard, target: Target, wish: Wish, from_time: int | None) -> None:
         """Begin. Raises what `subscribe` raises, StorageError, UnsupportedError and InterfaceError."""
-        self._core, self._target, self._wish = core, target, wish
+        self._core, self._of_what, self._target, self._wish = core, of, target, wish
         self._ended, self._process = Event(), os.getpid()
-        self._subscription, self._mark, self._empty = _begun(core, view, target, wish, from_time)
+        self._subscription, self._mark, self._empty = _begun(core, of, target, wish, from_time)
         self._noted = monotonic()
         # Where nothing has changed since the last delivery, all up to the present has arrived.
         self._state = Delivered(self._subscription.view, target.where, wish.form, self._subscription.time)
@@ -46,9 +49,14 @@ class Delivery:
         self._thread = Thread(target=self._run, name="ivm-delivery", daemon=True)
         self._thread.start()
 
+    @staticmethod
+    def is_kept(core: Core, target: Target) -> bool:
+        """Whether what a query has changed is kept until it has arrived there, also while the database is closed."""
+        return core.engine.is_whole and not isinstance(target, Function)
+
     @property
     def view(self) -> str:
-        """The name of the view."""
+        """The name of the view; of a query, of the one that the engine made for it."""
         return self._state.view
 
     @property
@@ -105,7 +113,8 @@ class Delivery:
         state = self._state
         try:
             for changes, of in self._pending():
-                self._deliver(changes, Mark(self._mark.number + bool(changes.num_rows), self._subscription.time, of))
+                time = max(self._subscription.time, self._mark.time)  # one that is closed knows less than was told
+                self._deliver(changes, Mark(self._mark.number + bool(changes.num_rows), time, of))
         except _GivenUpError:
             pass
         except BaseException as error:  # noqa: BLE001  which nobody else hears of
@@ -129,7 +138,8 @@ class Delivery:
 
     def _of(self) -> int:
         try:
-            return _number_of(self._core, self._subscription.view, self._wish, self._empty)
+            of = replace(self._of_what, view=self._subscription.view)
+            return _number_of(self._core, of, self._wish, self._empty)
         except Error:  # it was dropped, or the database is about to be closed
             return self._mark.of
 
@@ -144,6 +154,9 @@ class Delivery:
             if self._ended.wait(pause):
                 raise _GivenUpError
             pause = min(2 * pause, _LONGEST_PAUSE)
+        if self._subscription.name:
+            with suppress(Error):  # so more is kept than has to be, until the next one says so too
+                self._subscription.acknowledge(mark.time)
         self._mark, self._noted = mark, monotonic()
         state.time, state.rows, state.state = mark.time, state.rows + changes.num_rows, "runs"
         state.failures, state.error = 0, ""
@@ -168,18 +181,23 @@ class _GivenUpError(Exception):
 
 
 def _begun(
-    core: Core, view: str, target: Target, wish: Wish, from_time: int | None
+    core: Core, of: Heard, target: Target, wish: Wish, from_time: int | None
 ) -> tuple[Subscription, Mark, pa.Table]:
     """Who is told of what has not arrived yet, the last delivery, and a table without rows."""
-    with subscribe(core, Heard(view), wish, snapshot=False, from_time=None) as first:
-        empty, name = first.fetch(), first.view
+    with subscribe(core, of, wish, snapshot=False, from_time=None) as first:  # until there is the one that stays
+        return _begun_for(core, of, target, wish, from_time, first.fetch())
+
+
+def _begun_for(
+    core: Core, heard_of: Heard, target: Target, wish: Wish, from_time: int | None, empty: pa.Table
+) -> tuple[Subscription, Mark, pa.Table]:
     if any(each.where == target.where and not isinstance(target, Function) for each in _targets(core)):
         raise InterfaceError(f"changes are delivered to {target.where} already; close that delivery first")
-    last, of = target.begin(empty), _number_of(core, name, wish, empty)
+    last, of = target.begin(empty), _number_of(core, heard_of, wish, empty)
     if last is None:
-        begins = subscribe(core, Heard(view), wish, snapshot=from_time is None, from_time=from_time)
+        begins = _subscribed(core, heard_of, target, wish, from_time, is_new=True)
         return begins, Mark(0, -1 if from_time is None else from_time, of), empty
-    what = f"cannot deliver changes of view {name} to {target.where}"
+    what = f"cannot deliver changes {spoken(heard_of.view)} to {target.where}"
     if from_time is not None:
         raise InterfaceError(f"{what} from a time: what has arrived there, up to {last.time}, says it; leave it out")
     present = core.readable()[1]
@@ -190,17 +208,30 @@ def _begun(
                 f"it has them up to time {last.time}, and the last commit is {present}: some are lost, or are another's"
             )
         raise InterfaceError(f"{what}: {wrong}; deliver to another place")
-    return subscribe(core, Heard(view), wish, snapshot=False, from_time=last.time), last, empty
+    return _subscribed(core, heard_of, target, wish, last.time, is_new=False), last, empty
+
+
+def _subscribed(
+    core: Core, of: Heard, target: Target, wish: Wish, from_time: int | None, *, is_new: bool
+) -> Subscription:
+    """Who is told from a time on, or of all rows first; of a query by a name, if it goes where it goes on."""
+    if not is_unnamed(of.view) or not Delivery.is_kept(core, target):
+        return subscribe(core, of, wish, snapshot=from_time is None, from_time=from_time)
+    name = f"delivery to {target.where}"
+    if is_new and core.engine.listeners.names.get(name) is not None:  # what had arrived was taken away
+        forget(core, name)
+    return subscribe_by_name(core, of, wish, name, KEEP, snapshot=from_time is None, from_time=from_time)
 
 
 def _targets(core: Core) -> list[Target]:
     return [each._target for each in core.deliveries if isinstance(each, Delivery)]
 
 
-def _number_of(core: Core, view: str, wish: Wish, empty: pa.Table) -> int:
+def _number_of(core: Core, of: Heard, wish: Wish, empty: pa.Table) -> int:
     """What changes are of: the same view in the same form, of a database in memory that of this process."""
     with core.lock:
-        definition = core.maintained(view).definition
+        definition = core.maintained(of.view).definition
+    name, chosen = "" if is_unnamed(definition.name) else definition.name, () if of.chosen is None else (of.chosen.key,)
     process = f"{os.getpid()} {id(core)}" if core.is_copied else ""
-    told = (definition.name, definition.sql, wish.form, str(empty.schema.remove_metadata()), process)
+    told = (name, definition.sql, wish.form, str(empty.schema.remove_metadata()), process, *chosen)
     return int.from_bytes(hashlib.sha256(repr(told).encode()).digest()[:8], "big") >> 1

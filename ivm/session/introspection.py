@@ -1,4 +1,4 @@
-"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators, ivm_commits and their like,
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_dataflow, ivm_commits and their like,
 and the tables and views that `Database.tables` and `Database.views` list.
 """
 
@@ -26,6 +26,7 @@ from ivm.plan.node import Plan
 from ivm.plan.text import costs, remarks
 from ivm.results.result import table_of
 from ivm.session.core import Core
+from ivm.session.described_nodes import described_nodes
 from ivm.session.serving import Follows
 from ivm.subscriptions.listeners import Listeners
 
@@ -145,6 +146,15 @@ def _counted(node: Node, more: str) -> tuple[str, int, int, int, float]:
     return node.label + more, node.updates_in, node.updates_out, node.operator.visited, node.nanoseconds / 1e6
 
 
+def _dataflow(engine: Engine) -> Reading:
+    rows = described_nodes(engine, partial(column_names, engine))
+    names = pa.list_(TEXT)
+    return lambda: table_of(
+        rows, node=TEXT, within=TEXT, operator=TEXT, what=TEXT, reads=names, looks_up=names, views=names,
+        updates_in=NUMBER, updates_out=NUMBER, visited=NUMBER, millis=REAL, rows=NUMBER, bytes=NUMBER,
+    )  # fmt: skip
+
+
 def _commits(engine: Engine) -> Reading:
     return commits_of(engine.past)
 
@@ -165,15 +175,28 @@ def snapshots_of(held: Iterable[StillRead]) -> Reading:
     return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
 
 
-def subscriptions_of(listeners: Listeners) -> Reading:
-    """Who listens to what, how far they have come, and what waits for them."""
+def subscriptions_of(listeners: Listeners, time: int) -> Reading:
+    """Who listens to what, how far they have come, what waits for them; what those have acknowledged who have names,
+    and how many commits they are behind, when the last one has this time.
+    """
+    names = listeners.names.each()
+    acknowledged = {name: (name, named.time, time - max(named.time, 0)) for name, named in names}
+    there = listeners.of()
     rows = [
         (each.view, None if each.chosen is None else str(each.chosen), each.wish.form, each.up_to(), *each.waiting,
-         each.wish.limit, each.wish.when_full, each.ended)
-        for each in listeners.of()
+         each.wish.limit, each.wish.when_full, each.ended, *acknowledged.get(each.name, (None, None, None)))
+        for each in there
+    ]  # fmt: skip
+    listening = {each.name for each in there}
+    rows += [
+        (named.view, named.chosen or None, None, named.time, 0, 0, None, None, "nobody listens", *acknowledged[name])
+        for name, named in names if name not in listening
     ]  # fmt: skip
     counts = {"time": NUMBER, "commits": NUMBER, "rows": NUMBER, "most": NUMBER}
-    return lambda: table_of(rows, view=TEXT, chosen=TEXT, form=TEXT, **counts, when_full=TEXT, ended=TEXT)
+    return lambda: table_of(
+        rows, view=TEXT, chosen=TEXT, form=TEXT, **counts, when_full=TEXT, ended=TEXT, name=TEXT, acknowledged=NUMBER,
+        behind=NUMBER,
+    )  # fmt: skip
 
 
 def following_of(follows: Follows) -> Reading:
@@ -202,10 +225,11 @@ RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_views": _views,
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
+    "ivm_dataflow": _dataflow,
     "ivm_commits": _commits,
     "ivm_deliveries": _deliveries,
     "ivm_snapshots": _snapshots,
-    "ivm_subscriptions": lambda engine: subscriptions_of(engine.listeners),
+    "ivm_subscriptions": lambda engine: subscriptions_of(engine.listeners, engine.time),
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 

@@ -29,7 +29,7 @@ from ivm.sql.plain_rows import PlainRows
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.stand_ins import with_huge
-from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.columns.zones import told_in
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.index.arrangement import Arrangement

@@ -55,8 +55,9 @@ class Heard:
 
 
 @contextmanager
-def heard(core: Core, of: str, params: Parameters | None) -> Iterator[Heard]:
-    """What a name or a query means. A view that is made for it stays as long as somebody listens, and meanwhile.
+def heard(core: Core, of: str, params: Parameters | None, *, lasts: bool = False) -> Iterator[Heard]:
+    """What a name or a query means. A view that is made for it stays as long as somebody listens, or has a name, and
+    meanwhile; if it `lasts`, also when the database is opened again.
 
     BindError for a query that is none; what CREATE MATERIALIZED VIEW raises for one that cannot be maintained.
     """
@@ -78,7 +79,7 @@ def heard(core: Core, of: str, params: Parameters | None) -> Iterator[Heard]:
         core.check_writable()
         core.begin_defining(None)
         try:
-            yield (None if cut is None else _of_unnamed(core, cut)) or Heard(_unnamed(core, text))
+            yield (None if cut is None else _of_unnamed(core, cut, lasts)) or Heard(_unnamed(core, text, lasts))
         finally:
             forget_unheard(core)
 
@@ -116,7 +117,7 @@ def _all_or_some(held: Contents, chosen: Chosen | None, time: int) -> Piece:
 def forget_unheard(core: Core) -> None:
     """Drop the unnamed views to which nobody listens, unless somebody creates or drops something just now."""
     with core.lock:
-        if all(core.engine.listeners.to(view.name) for view in unnamed(core.catalog)):
+        if not _unheard(core, core.catalog):
             return
     if not core.definitions.acquire(blocking=False):
         return  # whoever subscribes or unsubscribes next does it
@@ -138,10 +139,17 @@ def unsubscribe(core: Core, subscription: Subscription) -> None:
 
 def _drop_unheard(core: Core) -> None:
     catalog = core.catalog.fixed()
-    names = [view.name for view in unnamed(catalog) if core.engine.listeners.to(view.name) is None]
-    gone = dict.fromkeys(catalog.drop_view(name).name for name in names)
+    gone = dict.fromkeys(catalog.drop_view(name).name for name in _unheard(core, catalog))
     if gone:
         core.carry_out(partial(put, core, catalog, gone, tell=succession(core, catalog, gone)), catalog)
+
+
+def _unheard(core: Core, catalog: Catalog) -> list[str]:
+    """The unnamed views to which nobody listens, and for which nobody has a name to come back by."""
+    heard_of = core.engine.listeners
+    return [
+        each.name for each in unnamed(catalog) if not heard_of.to(each.name) and not heard_of.names.of_view(each.name)
+    ]
 
 
 def _read(core: Core, text: str) -> str:
@@ -166,38 +174,38 @@ def _of_view(core: Core, cut: ByValue) -> Heard | None:
     return None if min(columns) < 0 else _chosen(core, core.catalog, view, columns, len(view.schema), cut.values)
 
 
-def _of_unnamed(core: Core, cut: ByValue) -> Heard | None:
+def _of_unnamed(core: Core, cut: ByValue, lasts: bool) -> Heard | None:
     """The rows of a view of what many queries have in common."""
     try:
-        view, catalog = _known(core, cut.text), core.catalog.fixed()
+        view, catalog = _known(core, cut.text, lasts), core.catalog.fixed()
         if view is None:
             bound = bind(cut.text, catalog, zone=core.settings.zone)
-            view = View(free_name(catalog), bound.text, bound.schema, bound.uses, maintained=True, temporary=True)
+            view = View(free_name(catalog), bound.text, bound.schema, bound.uses, maintained=True, temporary=not lasts)
             catalog.add_view(view)
         width = len(view.schema) - len(cut.columns)
         found = _chosen(core, catalog, view, range(width, len(view.schema)), width, cut.values)
-        return None if found is None else replace(found, view=_unnamed(core, cut.text))
+        return None if found is None else replace(found, view=_unnamed(core, cut.text, lasts))
     except Error:  # the query as a whole may do, or says better what is wrong
         return None
 
 
-def _known(core: Core, text: str) -> View | None:
-    """The unnamed view of a query, if there is one."""
-    same = (each for each in unnamed(core.catalog) if each.sql == text and each.zone == core.settings.zone)
-    return next(same, None)
+def _known(core: Core, text: str, lasts: bool) -> View | None:
+    """The unnamed view of a query, if there is one that lasts as long."""
+    same = [each for each in unnamed(core.catalog) if each.sql == text and each.zone == core.settings.zone]
+    return next((each for each in same if not (lasts and each.temporary)), None)
 
 
 def _is_of(value: Literal, type_: SqlType) -> bool:
     return can_choose(type_) and value.value is not None and value.type == type_
 
 
-def _unnamed(core: Core, text: str) -> str:
+def _unnamed(core: Core, text: str, lasts: bool) -> str:
     """The unnamed view of a query, which is made if it is not there; its name."""
-    known = _known(core, text)
+    known = _known(core, text, lasts)
     if known is not None:
         return known.name
     name = free_name(core.catalog)
-    create_view(core, CreateView(name, text, maintained=True, temporary=True), "duckdb")
+    create_view(core, CreateView(name, text, maintained=True, temporary=not lasts), "duckdb")
     return name
 
 

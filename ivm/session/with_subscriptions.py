@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from ivm.session.core import Core
+from ivm.session.named import KEEP, acknowledge, check_name, forget, subscribe_by_name
 from ivm.session.subscribed_queries import heard
 from ivm.session.subscribing import subscribe, wish_of
 from ivm.sql.parameters import Parameters
@@ -25,7 +26,7 @@ class WithSubscriptions(ABC):
     def subscribe(
         self, view: str, params: Parameters | None = None, *, snapshot: bool = False, from_time: int | None = None,
         every: int | str | timedelta | None = None, form: FormName = "changes", progress: bool = False,
-        limit: int = 1000, when_full: WhenFull = "coalesce",
+        limit: int = 1000, when_full: WhenFull = "coalesce", name: str | None = None, keep: int = KEEP,
     ) -> Subscription:  # fmt: skip
         """The changes of a maintained view from now on, or of a query, as tables; see `Subscription`.
 
@@ -47,11 +48,31 @@ class WithSubscriptions(ABC):
             when_full: What becomes of more. "coalesce": they are consolidated; no more waits than a few times what the
                 view holds. "block": whoever commits waits, once the commit is done, until another thread has taken
                 some. "fail": the subscription ends with LagError.
+            name: By which who subscribes again goes on behind what was acknowledged (see `Subscription.acknowledge`),
+                in a database on disk also after it was opened again. `snapshot` and `from_time` say where one that is
+                new begins. Whoever listens by it before ends with InterfaceError.
+            keep: Changes of so many rows are kept for a name until it acknowledges them; where there are more, it can
+                not go on any more (LagError).
 
         Raises BindError for a view that is not there or not maintained, a time that cannot be read any more, and a form
         by key where no key of the view is known; for a query what CREATE MATERIALIZED VIEW raises. Cost: that of its
         rows with `snapshot`, that of maintaining it for a query that is the first of its kind.
         """
         core, wish = self._open, wish_of(every, form, progress, limit, when_full)
+        if name is not None:
+            check_name(core, name)
+            with heard(core, view, params, lasts=True) as of:
+                return subscribe_by_name(core, of, wish, name, keep, snapshot=snapshot, from_time=from_time)
         with heard(core, view, params) as of:
             return subscribe(core, of, wish, snapshot=snapshot, from_time=from_time)
+
+    def acknowledge(self, name: str, time: int) -> None:
+        """As `Subscription.acknowledge`, for whoever listens by a name just now; BindError if nobody does."""
+        acknowledge(self._open, name, time)
+
+    def forget_subscription(self, name: str) -> None:
+        """Forget a subscription that has a name, and what it has acknowledged; nothing is kept for it any more.
+
+        Whoever listens by it goes on, and cannot acknowledge. BindError if there is none of this name.
+        """
+        forget(self._open, name)

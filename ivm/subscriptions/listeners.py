@@ -8,6 +8,7 @@ from ivm.deliveries.target import Delivered
 from ivm.subscriptions.audience import Audience, Told
 from ivm.subscriptions.chosen import Chosen
 from ivm.subscriptions.feed import Feed, Reached
+from ivm.subscriptions.names import Names
 from ivm.subscriptions.piece import Piece
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.state import Held
@@ -24,6 +25,7 @@ class Listeners(Held[Subscription]):
         self._of: dict[str, Audience] = {}
         self._blocking = Held[Subscription]()
         self.reached = Reached()
+        self.names = Names()
         self.delivered: list[Delivered] = []
         """How far those are that deliver what changes."""
 
@@ -53,6 +55,7 @@ class Listeners(Held[Subscription]):
 
     def rename(self, view: str, name: str) -> None:
         """The view is called so from now on. It may be interrupted, and called again."""
+        self.names.rename(view, name)
         those = self._of.get(view)
         if those is None:
             return
@@ -60,6 +63,12 @@ class Listeners(Held[Subscription]):
             each.view = name
         self._of[name] = those
         self._of.pop(view, None)
+
+    def fork(self, refusal: str = "") -> None:
+        """In a process that was forked; see `Subscription.fork`."""
+        self.names.fork()
+        for each in self.of():
+            each.fork(refusal)
 
     def of(self, view: str | None = None) -> list[Subscription]:
         """The subscriptions to all views, or to one."""

@@ -91,6 +91,9 @@ class Subscription:
         self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
         self._wakes: set[Wake] = set()
         self._refusal = ""
+        self.name = ""
+        """By which it goes on where all that was acknowledged ended; "" if it has none."""
+        self._acknowledge: Callable[[Subscription, int | None], None] | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -112,6 +115,31 @@ class Subscription:
         reached = self._reached.time  # first: what is told after this was not reached by then
         with self._lock:
             return max(self._taken, reached) if self._open and self._is_empty else self._taken
+
+    def taken(self) -> tuple[int, bool]:
+        """As `up_to`, and whether nothing waits of all that was told by now."""
+        with self._lock:
+            return self.up_to(), self._open and self._backlog.is_empty
+
+    def acknowledge(self, time: int | None = None) -> None:
+        """Say that all changes up to a logical time have been carried out, or all that were taken: who subscribes by
+        the same name next is told of those after it, also after the end of the process, however it came.
+
+        On disk, that is certain when this returns. InterfaceError without a name, or if another has subscribed by
+        it since; BindError for a time up to which not all was taken; StorageError if it cannot be written, and nothing
+        has changed. Cost: on disk, that of two or three syncs.
+        """
+        self._check_here()
+        if self._acknowledge is None:
+            raise InterfaceError(
+                f"cannot acknowledge changes {spoken(self.view)}: this subscription has no name by which that is kept; "
+                "subscribe with name='..'"
+            )
+        self._acknowledge(self, time)
+
+    def called(self, name: str, acknowledge: Callable[[Subscription, int | None], None]) -> None:
+        """It has this name from now on, and `acknowledge` keeps what is acknowledged."""
+        self.name, self._acknowledge = name, acknowledge
 
     @property
     def waiting(self) -> tuple[int, int]:

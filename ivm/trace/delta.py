@@ -169,9 +169,19 @@ class Delta:
     length: int
     times: Ints | int
     diffs: Ints | None = None
+    _is_mixed: bool | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.length
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some rows come and some go. Cost: reads the diffs, once."""
+        if self.diffs is None:
+            return False
+        if self._is_mixed is None:
+            self._is_mixed = np.count_nonzero(self.diffs < 0) not in (0, len(self.diffs))
+        return self._is_mixed
 
     def column(self, index: Read) -> Column:
         """Column `index` of the rows, or a function of one, gathered (each call gathers anew)."""
@@ -238,6 +248,10 @@ class Delta:
     def within(self, offset: int, total: int) -> Delta:
         """The updates with their columns from `offset` on, among `total` columns of which no other is bound."""
         return Delta(self.groups, self.layout.within(offset, total), self.length, self.times, self.diffs)
+
+    def laid(self, layout: Layout) -> Delta:
+        """The updates with columns that lie elsewhere in the same groups."""
+        return Delta(self.groups, layout, self.length, self.times, self.diffs)
 
     def with_diffs(self, diffs: Ints | None) -> Delta:
         """The updates with other diffs."""

@@ -86,7 +86,7 @@ class Route:
     Size: some hundred words.
     """
 
-    __slots__ = ("_chunks", "_kept", "_lines", "_parts", "_room", "_used", "edges", "given", "legs", "words")
+    __slots__ = ("_chunks", "_kept", "_lines", "_parts", "_room", "_used", "address", "edges", "given", "legs", "words")
 
     def __init__(self, legs: Sequence[Words], groups: int, lines: Sequence[Sequence[Words]] = ()) -> None:
         """`groups`: how many the first edge has. `lines`: the legs that may follow a race, which is the only leg."""
@@ -101,6 +101,7 @@ class Route:
         for number, laid in enumerate(self._lines):
             at = own.legs[0] + RACE_LEG + RACED * number
             self.words[[at + LINE_LEGS, at + LINE_TABLE]] = len(laid.legs), laid.table
+        self.address: int = self.words.ctypes.data
         self._parts, self.edges, self.legs = own.parts, own.edges, own.legs
         self._room, self._used, self._kept = _LEAST, 0, NOBODY
         self._chunks: list[Ints] = []
@@ -116,17 +117,26 @@ class Route:
         made = Route.__new__(Route)
         made._lines, made._parts, made.edges, made.legs = self._lines, self._parts, self.edges, self.legs
         made.words, made._room, made._used, made._kept = self.words.copy(), self._room, 0, NOBODY
+        made.address = made.words.ctypes.data
         made._chunks, made.given = [], []
         return made
 
     def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
+        _begin(self.words.data, 8 * TIME, time, 0, 0, self.ready(), id(listed), first, length)
+
+    def ready(self) -> int:
+        """Have memory for a walk; the `id` of it."""
         room, chunk = self._room, self._kept
         if len(chunk) < room or getrefcount(chunk) > _OURS:
             chunk = _arena(room) if room > _MOST_KEPT else np.empty(room, np.int64)
         spoil(chunk)
         self._chunks, self._used = [chunk], 0
-        _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
+        return id(chunk)
+
+    def take(self, chunk: Ints) -> None:
+        """A walk has begun whose memory is this."""
+        self._chunks, self._used = [chunk], 0
 
     def go_on(self, rows: int) -> int:
         """What the walk says, about so many rows, where it does not lack memory; see `walk`."""
@@ -136,6 +146,12 @@ class Route:
             raise IndexError(f"leg {self.at} of a route has met an index that is out of bounds")
         return int(said)
 
+    def gone(self, said: int, rows: int) -> int:
+        """What the walk says that somebody else has begun, with whom it lacked memory, or has met what it must not."""
+        if said == NO_ARENA:
+            self.more_memory()
+        return self.go_on(rows) if said in (NO_ARENA, BEYOND) else said
+
     def more_memory(self) -> None:
         """Memory for what the walk lacks it for."""
         self._used += self._up_to(ARENA)
@@ -143,6 +159,11 @@ class Route:
         spoil(chunk)
         self._chunks.append(chunk)
         self.words[CHUNK] = id(chunk)
+
+    @property
+    def room(self) -> int:
+        """How many words of memory walks have needed."""
+        return self._room
 
     @property
     def memory(self) -> int:
@@ -205,6 +226,35 @@ class Route:
             if 0 <= address - begin < 8 * len(chunk):
                 return chunk, begin
         return NOBODY, 0
+
+
+class Arenas:
+    """Memory for walks that are begun by one call: so many arrays, of at least `room` words, of which `ids` tell.
+
+    Who has one given keeps it; it is renewed before the next call.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.room = _LEAST
+        self._chunks: list[Ints] = [NOBODY] * count
+        self.ids: Ints = np.zeros(count, np.int64)
+        self._given = list(range(count))
+
+    def renewed(self) -> Ints:
+        """The `id`s of all, now that none of them is anybody's."""
+        if len(self._chunks[0]) < self.room:
+            self._given = list(range(len(self._chunks)))
+        for number in self._given:
+            self._chunks[number] = np.empty(self.room, np.int64)
+            self.ids[number] = id(self._chunks[number])
+            spoil(self._chunks[number])
+        self._given.clear()
+        return self.ids
+
+    def give(self, number: int) -> Ints:
+        """The one of a number."""
+        self._given.append(number)
+        return self._chunks[number]
 
 
 def listed_of(delta: Delta, head: Sequence[Sequence[int]]) -> list[Array | None]:

@@ -8,10 +8,10 @@ no fewer than were found before.
 With --large many of the steps are commits that are written while they are worked on, as those of so many rows are: some
 are taken, others refused, or undone by Ctrl-C and given again. With --beside the files are opened to be read while
 the child works; what is seen must have been acknowledged, or be about to. With --defining most steps are of
-`tests.durable.redefining`.
+`tests.durable.redefining`. With --named the child is told of changes by names too; see `tests.durable.consumer`.
 
 Usage: `python -m tests.durable.crash FOLDER [--kills N] [--seed N] [--durability HOW] [--deep] [--large N] [--beside]
-[--defining]`
+[--defining] [--named]`
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ivm.durable import grouping, journal
 from ivm.storage.log import Durability
 from ivm.storage.record import HEADER
 from tests.durable import redefining
+from tests.durable.consumer import Consumer
 from tests.durable.opening import contents
 from tests.durable.workload import LARGE_TABLES, TABLES, VIEWS, large_step, steps
 
@@ -49,14 +50,16 @@ def main(arguments):
     parser.add_argument("--large", type=int, default=0, help="commits of so many rows, too")
     parser.add_argument("--beside", action="store_true", help="read the files while they are written")
     parser.add_argument("--defining", action="store_true", help="alter and replace what exists, in transactions too")
+    parser.add_argument("--named", action="store_true", help="subscribe by names, which go on after each kill")
     asked = parser.parse_args(arguments)
     chance = random.Random(asked.seed)
     vars(journal)["LARGE"] = asked.large or grouping.LARGE
     _warm_up()
     trial = Trial(
-        asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep, asked.large, asked.beside, asked.defining
-    )
-    longest = _LONGEST * (1 + asked.beside + (asked.large > 1000))
+        asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep, asked.large, asked.beside, asked.defining,
+        asked.named,
+    )  # fmt: skip
+    longest = _LONGEST * (1 + asked.beside + (asked.large > 1000) + 3 * asked.named)
     beyond = [trial.run(chance.random() * longest) for _ in range(asked.kills)]
     while trial.done < asked.kills and len(beyond) < _PATIENCE * asked.kills:  # others have the processors
         beyond.append(trial.run(chance.random() * longest * len(beyond) / asked.kills * 2))
@@ -80,10 +83,10 @@ def _warm_up():
 class Trial:
     def __init__(
         self, path: Path, seed: int, durability: Durability, deep: bool, large: int = 0, beside: bool = False,
-        defining: bool = False,
+        defining: bool = False, named: bool = False,
     ) -> None:  # fmt: skip
         self.path, self.seed, self.durability, self.deep = path, seed, durability, deep
-        self.large, self.beside, self.defining = large, beside, defining
+        self.large, self.beside, self.defining, self.named = large, beside, defining, named
         self.twin = ivm.connect(compile="off")
         self.steps = _steps(seed, large, defining)
         self.done = self.acknowledged = self.undecided = self.seen = 0
@@ -113,7 +116,9 @@ class Trial:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         self.undecided += any(_is_undecided(each) for each in self.path.glob("*.log"))
-        self.acknowledged = self.done + len(out.read())
+        said = out.read()
+        assert not said.strip(b"."), said.decode()
+        self.acknowledged = self.done + len(said)
         out.close()
         left.close()
         return beyond
@@ -166,9 +171,25 @@ class Trial:
             into.write(pickle.dumps(f"{type(error).__name__}: {error}"))
             raise
         number = int.from_bytes(told.read(8), "little")
+        consumers, chance = self._consumers(), random.Random(number)
         for step in islice(_steps(self.seed, self.large, self.defining), number, None):
             step(db)
             into.write(b".")
+            try:
+                for each in consumers:
+                    each.take(db, chance)
+            except BaseException as error:
+                into.write(f"{type(error).__name__}: {error}".encode())
+                raise
+
+    def _consumers(self) -> list[Consumer]:
+        if not self.named:
+            return []
+        view = "tagged" if self.defining else "by_item"
+        return [
+            Consumer(self.path.parent, "of_view", f"SELECT * FROM {view}", is_replaced=self.defining),
+            Consumer(self.path.parent, "of_query", "SELECT id, price FROM sale WHERE price > 3 AND item = ?", ["ink"]),
+        ]
 
 
 def _is_undecided(log: Path) -> bool:

@@ -29,6 +29,16 @@ def test_what_is_altered_and_what_transactions_do_is_there_or_not(tmp_path):
     assert "kills" in _kill(tmp_path, "--kills", "6", "--defining")
 
 
+def test_named_subscriptions_go_on_after_each_kill(tmp_path):
+    assert "kills" in _kill(tmp_path, "--kills", "12", "--named")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("defining", [[], ["--defining"]])
+def test_the_same_often_of_named_subscriptions(tmp_path, defining):
+    assert "kills" in _kill(tmp_path, "--kills", "100", "--named", *defining)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [64, 1 << 14])
 @pytest.mark.parametrize("durability", ["commit", "interval", "off"])

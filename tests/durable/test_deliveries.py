@@ -18,23 +18,24 @@ import ivm
 from tests.interface.test_deliveries import TABLES, added, files, sell
 
 KILLS = 6
+QUERY = "SELECT city, sum(price) AS total, count(*) AS n FROM sale WHERE price IS NOT NULL GROUP BY city"
 
 
-def work(path: str, to: str, seed: int, ready: int) -> None:
+def work(path: str, to: str, seed: int, ready: int, of: str = "revenue") -> None:
     """Deliver, and commit, until somebody makes an end of it; `ready` is the pipe to say that it has begun."""
     draw = random.Random(seed)
-    db = ivm.connect(path, compile="off", history=10_000)
-    db.deliver("revenue", to)
+    db = ivm.connect(path, compile="off", history=10_000 if of == "revenue" else 0)
+    db.deliver(of, to)
     os.write(ready, b".")
     while True:
         sell(db, draw.randrange(20), draw.choice("ABC"))
 
 
-def _kill(path: Path, to: str, seed: int) -> None:
+def _kill(path: Path, to: str, seed: int, of: str) -> None:
     """Begin such a process, and kill it at a random moment."""
     heard, ready = os.pipe()
     if to.startswith("delta:"):  # whose threads are not in a process that is forked
-        code = f"from tests.durable.test_deliveries import work; work({str(path)!r}, {to!r}, {seed}, {ready})"
+        code = f"from tests.durable.test_deliveries import work; work({str(path)!r}, {to!r}, {seed}, {ready}, {of!r})"
         with subprocess.Popen([sys.executable, "-c", code], pass_fds=[ready]) as process:
             _wait(heard, ready, seed)
             process.kill()
@@ -42,7 +43,7 @@ def _kill(path: Path, to: str, seed: int) -> None:
     child = os.fork()
     if child == 0:
         try:
-            work(str(path), to, seed, ready)
+            work(str(path), to, seed, ready, of)
         finally:
             os._exit(1)
     _wait(heard, ready, seed)
@@ -57,21 +58,22 @@ def _wait(heard: int, ready: int, seed: int) -> None:
     time.sleep(random.Random(seed).uniform(0.0, 0.25))
 
 
+@pytest.mark.parametrize("of", ["revenue", QUERY])
 @pytest.mark.parametrize("kind", ["", pytest.param("delta:", marks=pytest.mark.slow)])
-def test_who_is_killed_neither_loses_nor_doubles_a_change(tmp_path, kind):
+def test_who_is_killed_neither_loses_nor_doubles_a_change(tmp_path, kind, of):
     path, to, away = tmp_path / "shop.ivm", f"{kind}{tmp_path / 'out'}", tmp_path / "away"
     away.mkdir()
     with ivm.connect(path, compile="off") as db:
         db.sql(TABLES)
     for seed in range(KILLS):
-        _kill(path, to, seed)
+        _kill(path, to, seed, of)
         if not kind and (tmp_path / "out").exists():  # a reader takes away what it has read
             for each in files(to)[: seed % 3]:
                 shutil.move(each, away)
     assert files(to) or list(away.iterdir())
     with ivm.connect(path, compile="off", history=10_000) as db:
         assert db.time > 5
-        with db.deliver("revenue", to) as delivery:
+        with db.deliver(of, to) as delivery:
             assert delivery.wait(30)
         both = added(to)
         both.update(added(str(away)))

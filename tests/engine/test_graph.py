@@ -50,7 +50,7 @@ def test_changes_of_two_sources_meet():
     notes: list[str] = []
     graph, nodes = diamond(notes)
     deltas = graph.step({nodes["b"]: rows(7), nodes["a"]: rows(1)})
-    assert notes == ["c", "d", "e", "f"]
+    assert notes == ["c", "d", "f", "e"]  # those that less lies before come first
     assert sorted(deltas[nodes["e"]].column(0).values.tolist()) == [1, 1, 1, 7]
 
 

@@ -77,6 +77,7 @@ READS = (
     "SELECT * FROM ivm_views",
     "SELECT * FROM ivm_arrangements",
     "SELECT * FROM ivm_operators",
+    "SELECT * FROM ivm_dataflow",
 )
 
 

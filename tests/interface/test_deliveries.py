@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -276,3 +277,28 @@ def test_duckdb_reads_what_is_delivered(db, tmp_path):
         assert delivery.wait(10)
     query = f"SELECT city, n FROM '{tmp_path}/*.parquet' GROUP BY ALL HAVING sum(_diff) > 0"
     assert duckdb.execute(query).fetchall() == [("Bern", 2)]
+
+
+def test_of_a_query(db, tmp_path):
+    query = "SELECT city, sum(price) AS total, count(*) AS n FROM sale WHERE city = ? GROUP BY city"
+    to, taken = str(tmp_path / "out"), list[int]()
+    db.deliver(query, lambda changes, _: taken.append(changes.num_rows), params=["B"])
+    with db.deliver(query, to, params=["A"]) as delivery:
+        sell(db, 1, "A")
+        sell(db, 2, "B")
+        assert delivery.wait(30)
+    sell(db, 3, "A")
+    with pytest.raises(ivm.InterfaceError, match="of another view"):
+        db.deliver(query, to, params=["B"])
+    with db.deliver(query, to, params=["A"]) as delivery:
+        assert delivery.wait(30)
+    assert added(to) == Counter(db.sql("SELECT * FROM revenue WHERE city = 'A'").fetchall())
+    names = db.sql("SELECT name, acknowledged FROM ivm_subscriptions WHERE name IS NOT NULL").fetchall()
+    assert names == [(f"delivery to {to}", db.time)]
+    shutil.rmtree(to)
+    with db.deliver(query, to, params=["A"]) as delivery:  # all anew
+        assert delivery.wait(30)
+    assert added(to) == Counter(db.sql("SELECT * FROM revenue WHERE city = 'A'").fetchall())
+    db.forget_subscription(f"delivery to {to}")
+    db.close()
+    assert sum(taken) == 1

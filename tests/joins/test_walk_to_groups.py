@@ -223,7 +223,7 @@ def test_what_does_not_fit_is_raised_by_the_reduce(counted: Counted, keys: int) 
         pair.graph.rollback()
         ended, pair.passed = counted.ended, pair.join.updates_out
         for _ in range(2):
-            pair.reduce.updates_in = pair.passed
+            pair.reduce.taken = pair.passed
             pair.step(ones(case))
             pair.seal()
         assert counted.ended > ended

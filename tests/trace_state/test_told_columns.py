@@ -14,6 +14,7 @@ from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.computed import Read
 from ivm.trace.columns.exported import stride_of
 from ivm.trace.columns.stored_columns import StoredColumns
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.delta import Delta, Group, Source, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -107,6 +108,16 @@ class Told:
         for index in range(len(TYPES)):
             found, wanted = copied.column(index), stored.column(index)
             assert _shown(found) == _shown(wanted)
+        self.check_some(self.random.integers(0, stored.rows, self.random.choice([1, 3, 100])))
+
+    def check_some(self, numbers: Ints) -> None:
+        """Read some rows, of which as few columns are asked for as may be, by where they were copied to."""
+        rows, copied = StoredRows(self.stored, numbers), StoredColumns(TYPES, self.dictionary, cold=False)
+        for index in self.random.permutation(len(TYPES)):
+            places = rows.places([index])
+        copied.append(Delta([Group(AsTold(places))], plain_layout(len(TYPES)), len(numbers), 1), len(numbers))
+        for index in range(len(TYPES)):
+            assert _shown(copied.column(index)) == _shown(self.stored.gather(index, numbers))
 
 
 def _shown(column: Column) -> list[object]:

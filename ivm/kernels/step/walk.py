@@ -57,7 +57,7 @@ def walk(route: Ints, rows: int) -> Word:
     """
     if route[CHUNK] != 0:
         take_chunk(route)
-    if route[LISTED] != 0 and not _open(route):
+    if route[LISTED] != 0 and not open_route(route):
         return np.int64(STRIDED)
     return go_along(route)
 
@@ -119,7 +119,7 @@ def _with_more(route: Ints, at: Word) -> Word:
 
 
 @part()
-def _open(route: Ints) -> bool:
+def open_route(route: Ints) -> bool:
     """Lay down the first edge; False if some of its arrays are not of int64, one behind the other."""
     route[LEGS], route[TABLE] = route[OWN_LEGS], route[OWN_TABLE]
     edge = np.int64(HEAD)

@@ -183,6 +183,11 @@ class MfpProgram(Stage):
         return self._pieces
 
     @property
+    def walk(self) -> Walk | None:
+        """The walk that `run` makes; None if it makes none."""
+        return None if self._is_light else self._walk
+
+    @property
     def remembers(self) -> bool:
         """Whether it remembers what functions made of texts."""
         return self._context.remembers
@@ -209,7 +214,7 @@ class Piece(Stage):
         self.shape = shape
         self._context, self._compiler = context, compiler
         self._texts = TextInputs(self.shape, self._context)
-        self._reads_texts = bool(self._texts.expressions)
+        self.varies = bool(self._texts.expressions)
         self._casts = PlainCasts((*shape.early, *shape.maps, *shape.late))
         # Each path of a join that runs this program comes with its own layout.
         self._placed = lru_cache(_MOST_LAYOUTS)(self.shape.project)
@@ -229,7 +234,7 @@ class Piece(Stage):
 
     def variant(self, delta: Delta) -> int:
         """See `Stage.variant`: which functions of texts are read as columns."""
-        return self._texts.wanted(delta) if self._reads_texts else 0
+        return self._texts.wanted(delta) if self.varies else 0
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`: a loop, if it is compiled; not where texts would need codes to be cast by it."""

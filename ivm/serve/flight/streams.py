@@ -15,14 +15,14 @@ from ivm.subscriptions.subscription import Subscription
 
 _LOOK_SECONDS = 0.2
 """So often it is looked whether the client is still there, and the server goes on."""
-_TAKES = {"changes", "snapshot", "from_time", "every", "form", "limit", "when_full"}
+_TAKES = {"changes", "snapshot", "from_time", "every", "form", "limit", "when_full", "name", "keep"}
 
 
 def streamed(inside: Inside, session: Session, ticket: bytes, context: Any) -> Any:
     """What a ticket asks for: a view by its name, or its changes by an object of JSON. TypeMismatchError, BindError.
 
     `{"changes": "revenue", "snapshot": true}` takes what `Database.subscribe` does. The metadata of each batch is the
-    ticket with which to go on behind it.
+    ticket with which to go on behind it; where there is a name, that acknowledges what came before.
     """
     text = ticket.decode(errors="replace")
     if not text.startswith("{"):

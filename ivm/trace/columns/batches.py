@@ -12,7 +12,7 @@ from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.in_place import InPlace, Pieces
 
-FAN, SEALED = 16, 9
+FAN, SEALED = 32, 9
 """How many batches are put together at once, and the level of one that stays as it is."""
 
 
@@ -61,7 +61,7 @@ class Batches:
         return Batches(batches, list(self.levels), places, pieces, in_place)
 
     def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> Batches:
-        """The same rows, those of sixteen batches from number `first` on in one."""
+        """The same rows, those of so many batches from number `first` on in one."""
         batches = [*self.batches[:first], whole, *self.batches[first + FAN :]]
         levels = [*self.levels[:first], level, *self.levels[first + FAN :]]
         places = [*self.places[:first], None, *self.places[first + FAN :]]
@@ -70,7 +70,7 @@ class Batches:
         return Batches(batches, levels, places, pieces, in_place)
 
     def ready(self) -> int | None:
-        """The first of sixteen small batches of one level side by side, if there are any among the newest."""
+        """The first of so many small batches of one level side by side, if there are any among the newest."""
         at = len(self.levels)
         while at and self.levels[at - 1] != SEALED:
             end, level = at, self.levels[at - 1]

@@ -32,7 +32,7 @@ _SLICED = 4
 
 @dataclass(slots=True)
 class _Merge:
-    """Sixteen batches from number `first` on, as one table, being put together: so many of their columns are."""
+    """Batches from number `first` on, as one table, being put together: so many of their columns are."""
 
     first: int
     level: int
@@ -43,7 +43,7 @@ class _Merge:
 class ColdColumns:
     """Columns of `types` in record batches one after the other; those at `indexes` of them, the others have left.
 
-    Small batches are put together by the sixteen in `tidy`, so that their number grows with the logarithm of the number
+    Small batches are put together in `tidy`, `FAN` at once, so that their number grows with the logarithm of the number
     of small commits, and a value is copied four times at most. What was read stays where it is for whoever reads it.
     """
 

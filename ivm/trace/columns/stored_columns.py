@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from struct import Struct
 from typing import Any
@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.hashing.keys import COLUMN
-from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns
+from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns, copy_rows
 from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
-from ivm.trace.columns.column import NOBODY, Array, Column, Ints, ascending, part_of
+from ivm.trace.columns.column import Array, Column, Ints, ascending, item_size, part_of
 from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
@@ -30,7 +30,6 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
-_NO_COLUMNS: frozenset[int] = frozenset()
 _pack = Struct("7q").pack_into
 
 
@@ -59,6 +58,7 @@ class StoredColumns(Source):
         self._edition, self.edition = 0, np.zeros(1, np.int64)
         """Changes when the places that are wanted have to be told anew."""
         self._is_fixed, self._fixed = False, dict[int, Column]()
+        self._sizes: Ints = np.array([item_size(each.physical) for each in self.types], np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -255,6 +255,20 @@ class StoredColumns(Source):
             return part_of(batch.column(index), slice(rows.start - first, rows.stop - first))
         return self._cold.gather(index, rows)
 
+    def copy_to(self, places: Ints, columns: Collection[int], rows: Ints) -> Ints:
+        """Copy `rows` of these columns, as far as kernels can read them, in one call; `places` tell where to.
+
+        The memory that the copies lie in. Columns that cannot be read keep no stride.
+        """
+        told, sizes = self.places(columns), self._sizes
+        if len(columns) < len(sizes):
+            sizes = np.zeros_like(sizes)
+            sizes[[*columns]] = self._sizes[[*columns]]
+        words = (len(rows) + 7 >> 3) * int(sizes.sum() + np.count_nonzero(sizes))
+        room: Ints = np.empty(words, np.int64)
+        copy_rows(told, rows, sizes, room, places)
+        return room
+
     def settle(self, columns: Sequence[int]) -> None:
         """Let reading these columns, which are prepared, change nothing until rows come: threads may do it together."""
         self._cold.settle([index for index in columns if index not in self._hot])
@@ -341,31 +355,3 @@ class StoredColumns(Source):
         distinct, places = ascending(rows)
         found = compute(self._cold.arrays(index, distinct), function)
         return found if places is None else found.take(places)
-
-
-class StoredRows(Source):
-    """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
-
-    def __init__(self, columns: StoredColumns, rows: Ints | slice) -> None:
-        self._columns = columns
-        self._rows = rows
-        self._gathered: dict[Read, Column] = {}
-        self._placed, self._places = _NO_COLUMNS, NOBODY
-
-    def places(self, columns: Iterable[int]) -> Ints:
-        """See `Source.places`; where the same columns are asked for again, they lie where they did."""
-        if not self._placed.issuperset(columns):
-            placed = self._placed.union(columns)
-            self._places, self._placed = super().places(placed), placed
-        return self._places
-
-    def column(self, index: Read) -> Column:
-        """Column `index` of the rows, or a function of one."""
-        column = self._gathered.get(index)
-        if column is None:
-            column = self._gathered[index] = self._columns.gather(index, self._rows)
-        return column
-
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether the store does, and nobody has read the codes."""
-        return index not in self._gathered and self._columns.computes(index, functions)

@@ -15,7 +15,7 @@ from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.threshold_join import CHANGE, DIFF, FIRST, LAST, RANGE, TO_BEHIND, read_ranges
 from ivm.trace.columns.column import ALL_ONE, NOBODY, Array, Bools, Column, Ints, readonly
-from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.keys import KeyLayout

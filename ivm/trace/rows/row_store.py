@@ -23,7 +23,8 @@ from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Array, Bools, Column, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Segment, Segments, in_one, segment_of
-from ivm.trace.columns.stored_columns import StoredColumns, StoredRows
+from ivm.trace.columns.stored_columns import StoredColumns
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.delta import Delta, Source
 from ivm.trace.rows.changes import Applied, deaths_of
 from ivm.trace.text.dictionary import TextDictionary

@@ -16,7 +16,8 @@ from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Ints, value_in
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.columns.in_place import is_readable
-from ivm.trace.columns.stored_columns import StoredColumns, StoredRows
+from ivm.trace.columns.stored_columns import StoredColumns
+from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout

@@ -1,0 +1,227 @@
+"""Walks that are begun ahead: those of all steps that what comes in decides, in one call.
+
+Most walks of a small commit end early: nothing passes a filter, nobody is found by a key. To begin one from Python
+costs several times what it does. So before the first of the steps that need nothing but what comes in, and what lies
+before them, the walks of all of them are begun by one call of machine code. Steps of which nothing comes are done then;
+the others go on with what their walks have said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from struct import Struct
+from time import perf_counter_ns
+from typing import NamedTuple
+
+import numpy as np
+
+from ivm.dataflow.node import Node
+from ivm.kernels.step.ahead import COMING, MEMBER, walk_ahead
+from ivm.operators.operator import Leading
+from ivm.operators.stage import Stage
+from ivm.operators.walk import Onward
+from ivm.operators.way import Begun, Way
+from ivm.trace.columns.column import Array, Ints
+from ivm.trace.delta import Delta, Group, Layout
+from ivm.trace.route import Arenas, Route, listed_of
+
+MOST_ROWS = 1 << 11
+"""How many rows come in at most: more are worth a call for each walk."""
+_LEAST_DUE = 3
+"""From so many steps on that are due it is worth it."""
+_MOST_WALKS = 1 << 8
+_MOST_FORMS = 16
+_PATIENCE = 1 << 10
+"""How often a step is stepped at most before it is asked again whether its walks can be begun."""
+_LISTED: list[Array | None] = []
+_pack_coming, _pack_member = Struct("3q").pack_into, Struct(f"{MEMBER}q").pack_into
+
+Form = tuple[tuple[Layout, bool, int, bool], ...]
+"""How what comes in lies: of each source its layout, whether all has one time, which groups have references, and
+whether some rows come and others go.
+"""
+
+
+class Coming:
+    """What comes into a level: the changes of its sources, each with rows, and the `form` that they have."""
+
+    __slots__ = ("deltas", "form", "groups", "rows")
+
+    def __init__(self, deltas: Sequence[Delta], rows: int) -> None:
+        self.deltas, self.rows = deltas, rows
+        self.groups: list[Sequence[Group]] = [delta.groups for delta in deltas]
+        form = list[tuple[Layout, bool, int, bool]]()
+        for delta in deltas:
+            flags = 1
+            for group in delta.groups:
+                flags = 2 * flags + (group.refs is not None)
+            form.append((delta.layout, isinstance(delta.times, int), flags, delta.is_mixed))
+        self.form: Form = tuple(form)
+
+
+def coming(changes: Mapping[Node, Delta]) -> Coming | None:
+    """What comes in, if there is something of each source, and so little that walks are begun ahead."""
+    rows = 0
+    for delta in changes.values():
+        if not delta.length:
+            return None
+        rows += delta.length
+    return Coming(list(changes.values()), rows) if rows <= MOST_ROWS else None
+
+
+class Ahead:
+    """Steps whose walks can be begun together, before the step of number `at`, which is the first of them."""
+
+    def __init__(self, at: int, arenas: Arenas) -> None:
+        self.at = at
+        self._arenas = arenas
+        self._tables: dict[Form, _Table] = {}
+
+    def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
+        """Begin the walks of steps that are `due` and not `mixed`; those of which nothing comes are not due any more.
+
+        Cost: that of the walks, and a microsecond for each of which something comes.
+        """
+        table = self._tables.get(coming.form)
+        if table is not None and len(table.walks) > 1 and due.count(1, self.at) >= _LEAST_DUE:
+            table.begin(coming, due, mixed)
+
+    def note(
+        self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
+    ) -> None:
+        """A step was stepped by these inputs: see to it that its walks are begun the next time, if they can be."""
+        tables = self._tables
+        table = tables.get(coming.form)
+        if table is None:
+            if len(tables) >= _MOST_FORMS:
+                del tables[next(iter(tables))]
+            table = tables[coming.form] = _Table((), len(coming.deltas), {}, self._arenas)
+        changed = table.changed(place, node, inputs, onward, coming)
+        if changed is not None:
+            tables[coming.form] = changed
+
+    def forget(self) -> None:
+        """Ask all steps anew: the graph has changed."""
+        self._tables.clear()
+
+
+class _Walk(NamedTuple):
+    """A walk that can be begun: of a node, along a way, by the changes of a source, which are of a `variant` of the
+    first stage where that `varies`.
+    """
+
+    place: int
+    node: Node
+    way: Way
+    source: int
+    varies: Stage | None
+    variant: int
+
+
+class _Table:
+    """The walks that are begun where what comes in, from so many sources, has one form."""
+
+    def __init__(self, walks: Sequence[_Walk], sources: int, left: dict[int, tuple[int, int]], arenas: Arenas) -> None:
+        """`left`: of each step that was asked in vain how often it is stepped before it is asked again, and how often
+        it was the last time.
+        """
+        self.walks = walks
+        self._left, self._arenas = left, arenas
+        self._ways: dict[int, list[Way]] = {}
+        heads: list[list[dict[int, None]]] = [[] for _ in range(sources)]
+        for walk in walks:
+            self._ways.setdefault(walk.place, []).append(walk.way)
+            head = heads[walk.source]
+            for group, columns in enumerate(walk.way.head):
+                if group == len(head):
+                    head.append({})
+                head[group].update(dict.fromkeys(columns))
+        self._heads = [[tuple(columns) for columns in head] for head in heads]
+        self._members: Ints = np.zeros((len(walks), MEMBER), np.int64)
+        self._found: Ints = np.empty(len(arenas.ids), np.int64)
+        self._coming: Ints = np.zeros((sources, COMING), np.int64)
+        self._routes: dict[int, Route] = {}
+        self._spent = list(range(len(walks)))
+        self._asking = [(number, walk) for number, walk in enumerate(walks) if walk.way.tells or walk.varies]
+        self._nanoseconds = 0
+
+    def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
+        """See `Ahead.begin`."""
+        if self._spent:
+            self._renew()
+        walks, listed = self.walks, list[list[Array | None]]()
+        for number, (delta, head) in enumerate(zip(coming.deltas, self._heads, strict=True)):
+            listed.append(listed_of(delta, head) if head else _LISTED)
+            time = delta.times if isinstance(delta.times, int) else 0
+            _pack_coming(self._coming.data, 8 * COMING * number, id(listed[-1]), delta.length, time)
+        told, deltas = dict[int, object](), coming.deltas
+        for number, walk in self._asking:
+            if due[walk.place] and not mixed[walk.place]:
+                delta = deltas[walk.source]
+                if walk.varies is not None and walk.varies.variant(delta.laid(walk.way.key[1])) != walk.variant:
+                    mixed[walk.place] = 1
+                elif walk.way.tells:
+                    told[number] = walk.way.tell(self._routes[number], delta)
+        arenas, started = self._arenas, perf_counter_ns()
+        count = walk_ahead(
+            self._members, self._coming, np.frombuffer(due, np.uint8), np.frombuffer(mixed, np.uint8), arenas.renewed(),
+            self._nanoseconds, coming.rows * len(walks), self._found,
+        )  # fmt: skip
+        self._nanoseconds = (perf_counter_ns() - started) // len(walks)
+        for each, number in enumerate(self._found[:count].tolist()):
+            self._spent.append(number)
+            walk, route = walks[number], self._routes[number]
+            route.take(arenas.give(each))
+            said = self._members.item(number, MEMBER - 1)
+            kept = listed[walk.source], told.get(number)
+            walk.way.begun = Begun(coming.groups[walk.source], route, said, kept)
+
+    def changed(
+        self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
+    ) -> _Table | None:
+        """The table that is to take the place of this one, now that a step was stepped; see `Ahead.note`."""
+        ways, walks = self._ways.get(place), self.walks
+        if ways is not None:
+            if all(way.begun is None for way in ways):
+                return None
+            walks = [walk for walk in walks if walk.place != place]  # it goes another way by now
+        else:
+            left, before = self._left.get(place, (0, 0))
+            if left or len(walks) >= _MOST_WALKS:
+                self._left[place] = max(left - 1, 0), before
+                return None
+            found = _walks_of(place, node, inputs, onward, coming)
+            if found is None:
+                self._left[place] = (min(2 * before + 1, _PATIENCE),) * 2
+                return None
+            walks = [*walks, *found]
+        return _Table(walks, len(self._heads), self._left, self._arenas)
+
+    def _renew(self) -> None:
+        """Have other routes in the place of those that others have had."""
+        for number in self._spent:
+            walk = self.walks[number]
+            walk.way.begun = None
+            route = self._routes[number] = walk.way.lend()
+            self._arenas.room = max(self._arenas.room, route.room)
+            _pack_member(
+                self._members.data, 8 * MEMBER * number,
+                walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address, 0, 0,
+            )  # fmt: skip
+        self._spent.clear()
+
+
+def _walks_of(
+    place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
+) -> Sequence[_Walk] | None:
+    """The walks of a step, if all that it does begins with walks of what comes in, as it lies."""
+    assert isinstance(node.operator, Leading), "others have no walks"
+    walks = list[_Walk]()
+    for walk, delta in node.operator.walks(inputs, onward) or ():
+        way, first = walk.way(delta), walk.stages[0]
+        source = [number for number, groups in enumerate(coming.groups) if groups is delta.groups]
+        if way is None or way.is_first or not source:
+            return None
+        varies = first if first.varies else None
+        walks.append(_Walk(place, node, way, source[0], varies, first.variant(delta)))
+    return walks or None

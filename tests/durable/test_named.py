@@ -1,0 +1,266 @@
+"""Subscriptions by a name: each goes on behind what was acknowledged, whatever has become of the process meanwhile."""
+
+import random
+from collections import Counter
+
+import pytest
+
+import ivm
+from ivm.durable.names import NAME
+from ivm.session.database import core_of
+from tests.durable.disk import Disk
+from tests.durable.opening import killed, opened
+from tests.durable.workload import begin, steps
+
+MADE = """
+    CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price INTEGER NOT NULL);
+    CREATE MATERIALIZED VIEW revenue AS SELECT city, sum(price) AS total FROM sale GROUP BY city;
+    INSERT INTO sale VALUES (1, 'Bern', 2), (2, 'Oslo', 4)
+"""
+QUERY = "SELECT id, price FROM sale WHERE price > 1 AND city = ?"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "shop.ivm"
+
+
+def _open(path):
+    return ivm.connect(path, compile="off")
+
+
+def _told(subscription):
+    return sorted((row["_time"], row["_diff"], *list(row.values())[:-2]) for row in subscription.fetch().to_pylist())
+
+
+def _names(db):
+    said = "SELECT name, view, acknowledged, behind, ended FROM ivm_subscriptions WHERE name IS NOT NULL ORDER BY name"
+    return db.sql(said).fetchall()
+
+
+def test_one_goes_on_behind_what_it_has_acknowledged(path, tmp_path):
+    with _open(path) as db:
+        db.sql(MADE)
+        of_view = db.subscribe("revenue", name="view", snapshot=True)
+        of_query = db.subscribe(QUERY, ["Bern"], name="query")
+        of_rows = db.subscribe("SELECT * FROM revenue WHERE city = ?", ["Oslo"], name="rows", form="upserts")
+        assert len(_told(of_view)) == 2
+        assert of_rows.name == "rows"
+        assert _names(db) == [("query", "ivm_subscribed_1", 1, 0, None), ("rows", "revenue", 1, 0, None),
+                              ("view", "revenue", -1, 1, None)]  # fmt: skip
+        of_view.acknowledge()
+        db.sql("INSERT INTO sale VALUES (3, 'Bern', 5)")
+        db.sql("INSERT INTO sale VALUES (4, 'Oslo', 1)")
+        assert _told(of_query) == [(2, 1, 3, 5)]
+        of_query.acknowledge()
+        db.sql("CHECKPOINT; UPDATE sale SET price = 6 WHERE id = 3")
+        copy = killed(db, path, tmp_path / "copy.ivm")
+    for place in (path, copy):
+        with _open(place) as db:
+            assert _names(db)[2] == ("view", "revenue", 1, 3, "nobody listens")
+            missed = _told(db.subscribe("revenue", name="view"))
+            assert [row[:2] for row in missed] == [(2, -1), (2, 1), (3, -1), (3, 1), (4, -1), (4, 1)]
+            assert _told(db.subscribe(QUERY, ["Bern"], name="query")) == [(4, -1, 3, 5), (4, 1, 3, 6)]
+            again = db.subscribe("SELECT * FROM revenue WHERE city = ?", ["Oslo"], name="rows", form="upserts")
+            assert [(row["city"], int(row["total"])) for row in again.fetch().to_pylist()] == [("Oslo", 5)]
+            again.acknowledge(2)
+            db.sql("DELETE FROM sale WHERE id = 4")
+            assert [int(row["total"]) for row in again.fetch().to_pylist()] == [4]
+    with _open(path) as db:
+        assert [int(row["total"]) for row in db.subscribe(
+            "SELECT * FROM revenue WHERE city = ?", ["Oslo"], name="rows").fetch().to_pylist() if row["_diff"] > 0
+        ] == [5, 4]  # fmt: skip
+        db.subscribe("revenue", name="view", from_time=5).close()
+        assert _names(db)[2][2] == 5
+
+
+def test_what_was_told_and_not_acknowledged_is_told_again_also_all_rows(path):
+    with _open(path) as db:
+        db.sql(MADE)
+        db.subscribe("revenue", name="etl", snapshot=True).fetch()
+        db.sql("DELETE FROM sale WHERE id = 2")
+    with _open(path) as db:
+        etl = db.subscribe("revenue", name="etl")
+        assert [row[2] for row in _told(etl)] == ["Bern"]
+        etl.acknowledge()
+        etl.acknowledge(1)  # that is so already
+        etl.close()
+        etl.acknowledge()
+    with _open(path) as db:
+        assert _told(db.subscribe("revenue", name="etl")) == []
+
+
+def test_a_name_has_one_who_listens_and_one_view(path):
+    with _open(path) as db:
+        db.sql(MADE)
+        first = db.subscribe("revenue", name="etl")
+        second = db.subscribe("revenue", name="etl")
+        db.sql("DELETE FROM sale WHERE id = 2")
+        with pytest.raises(ivm.InterfaceError, match="another subscribes by the name 'etl'"):
+            first.fetch()
+        with pytest.raises(ivm.InterfaceError, match="another subscribes"):
+            first.acknowledge()
+        assert len(_told(second)) == 1
+        for of, params in (("SELECT * FROM revenue WHERE city = ?", ["Bern"]), (QUERY, ["Bern"])):
+            with pytest.raises(ivm.BindError, match="another name, or forget that one"):
+                db.subscribe(of, params, name="etl")
+        with pytest.raises(ivm.BindError, match="they were taken up to 2"):
+            second.acknowledge(9)
+        second.acknowledge()
+        with pytest.raises(ivm.LagError, match="has acknowledged all up to 2"):
+            db.subscribe("revenue", name="etl", from_time=1)
+        db.forget_subscription("etl")
+        with pytest.raises(ivm.InterfaceError, match="or it was forgotten"):
+            second.acknowledge()
+        with pytest.raises(ivm.BindError, match="nobody has subscribed by this name"):
+            db.forget_subscription("etl")
+        for wrong in ("", 7, "x" * 1001):
+            with pytest.raises(ivm.TypeMismatchError, match="must be a text of 1 to 1000"):
+                db.subscribe("revenue", name=wrong)
+        with pytest.raises(ivm.TypeMismatchError, match="keep"):
+            db.subscribe("revenue", name="etl", keep=0)
+        with pytest.raises(ivm.BindError, match="nothing"):
+            db.subscribe("nothing", name="etl")
+        with pytest.raises(ivm.InterfaceError, match="has no name"):
+            db.subscribe("revenue").acknowledge()
+        assert _names(db) == []
+        late = db.subscribe("revenue", name="etl")
+    with pytest.raises(ivm.InterfaceError, match="closed"):
+        late.acknowledge()
+    with ivm.connect(path, compile="off", read_only=True) as db, pytest.raises(ivm.AccessError):
+        db.subscribe("revenue", name="etl")
+    with ivm.connect(shards=2, compile="off") as db:
+        db.sql(MADE)
+        with pytest.raises(ivm.UnsupportedError, match="over shards"):
+            db.subscribe("revenue", name="etl")
+
+
+def test_a_view_of_a_query_is_there_as_long_as_somebody_may_come_back(path):
+    with _open(path) as db:
+        db.sql(MADE)
+        db.subscribe(QUERY, ["Bern"], name="query").close()
+        db.subscribe(QUERY, ["Oslo"]).close()
+    with _open(path) as db:
+        assert [row[1] for row in _names(db)] == ["ivm_subscribed_1"]
+        db.subscribe(QUERY, ["Oslo"]).close()
+        assert db.sql("SELECT count(*) FROM ivm_views").fetchall() == [(2,)]
+        db.forget_subscription("query")
+        assert db.sql("SELECT count(*) FROM ivm_views").fetchall() == [(1,)]
+
+
+def test_what_nobody_acknowledges_is_bounded(path):
+    with _open(path) as db:
+        db.sql(MADE)
+        slow = db.subscribe("revenue", name="slow", keep=100)
+        db.subscribe("revenue", name="patient")
+        log = core_of(db).engine.views["revenue"].log
+        for price in range(300):
+            db.sql("UPDATE sale SET price = ? WHERE id = 1", [price])
+        assert log.sealed.since == 1
+        db.forget_subscription("patient")
+        db.sql("UPDATE sale SET price = 1 WHERE id = 1")
+        assert log.sealed.since == db.time
+        with pytest.raises(ivm.LagError, match=r"kept from time .* on, since more than 100 waited"):
+            db.subscribe("revenue", name="slow")
+        slow.fetch()  # who is there still can say so, and go on
+        slow.acknowledge()
+        db.sql("UPDATE sale SET price = 2 WHERE id = 1")
+    with _open(path) as db:
+        assert len(_told(db.subscribe("revenue", name="slow"))) == 2
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_what_tells_a_new_view_from_the_old_one_is_acknowledged_with_it_or_not_lost(path, is_taken):
+    new = "CREATE OR REPLACE MATERIALIZED VIEW revenue AS SELECT city, sum(price) + 1 AS total FROM sale GROUP BY city"
+    with _open(path) as db:
+        db.sql(MADE)
+        etl = db.subscribe("revenue", name="etl")
+        away = db.subscribe("revenue", name="away")
+        away.close()
+        db.sql(new)
+        if is_taken:
+            etl.fetch()
+        etl.acknowledge()
+        db.sql("ALTER VIEW revenue RENAME TO income")
+        if is_taken:
+            db.sql("DELETE FROM sale WHERE id = 2")
+    with _open(path) as db:
+        if is_taken:
+            assert [row[:3] for row in _told(db.subscribe("income", name="etl"))] == [(2, -1, "Oslo")]
+        else:
+            with pytest.raises(ivm.LagError, match="was replaced by another one"):
+                db.subscribe("income", name="etl")
+        with pytest.raises(ivm.LagError, match="was replaced by another one"):
+            db.subscribe("income", name="away")
+        db.sql("DROP VIEW income")
+        with pytest.raises(ivm.BindError, match="income"):
+            db.subscribe("income", name="etl")
+        assert len(_names(db)) == 2
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_random_steps_reach_who_goes_away_at_random(seed):
+    chance, disk = random.Random(seed), Disk()
+    db = opened(disk)
+    begin(db)
+    views = ["by_item", "top", "led", "ring"]
+    rows = {view: Counter[str]() for view in views}
+    listening = {view: db.subscribe(view, name=view, snapshot=True) for view in views}
+    kept = {view: Counter[str]() for view in views}
+    for step in steps(seed, 120):
+        step(db)
+        for view in chance.sample(views, 2):
+            for row in listening[view].fetch().to_pylist():
+                rows[view][repr(list(row.values())[:-2])] += row["_diff"]
+            if chance.random() < 0.4:
+                listening[view].acknowledge()
+                kept[view] = Counter(rows[view])
+        if chance.random() < 0.15:
+            disk = Disk(disk.files())
+            db = opened(disk)
+            rows = {view: Counter(kept[view]) for view in views}
+            listening = {view: db.subscribe(view, name=view, snapshot=True) for view in views}
+    for view in views:
+        for row in listening[view].fetch().to_pylist():
+            rows[view][repr(list(row.values())[:-2])] += row["_diff"]
+        there = Counter(repr(list(row.values())) for row in db.view(view).arrow().to_pylist())
+        assert {row: count for row, count in rows[view].items() if count} == there
+
+
+def test_a_damaged_file_is_said_and_a_copy_has_no_names(path, tmp_path):
+    with _open(path) as db:
+        db.sql(MADE)
+        db.subscribe("revenue", name="etl").close()
+        db.backup(tmp_path / "copy.ivm")
+    with _open(tmp_path / "copy.ivm") as db:
+        assert _names(db) == []
+    (path / NAME).write_bytes(b"ivm subscriptions, format 1, crc32 00000000\n{}")
+    with pytest.raises(ivm.StorageError, match=r"SUBSCRIPTIONS.* is damaged"):
+        _open(path)
+    (path / NAME).unlink()
+    _open(path).close()
+
+
+@pytest.mark.parametrize("durability", ["commit", "off"])
+def test_after_a_loss_of_power_what_was_acknowledged_is_there_and_no_more(durability):
+    disk, chance = Disk(), random.Random(7)
+    db = opened(disk, durability)
+    db.sql(MADE)
+    etl = db.subscribe("revenue", name="etl")
+    acknowledged = [(0, -1), (len(disk.steps), db.time)]
+    for number in range(3, 9):
+        db.sql(f"INSERT INTO sale VALUES ({number}, 'Bern', 1)")
+        if number == 5:
+            db.sql("CHECKPOINT")
+        if number % 2:
+            etl.fetch()
+            etl.acknowledge()
+            acknowledged.append((len(disk.steps), db.time))
+    for done in range(1, len(disk.steps) + 1, 5):
+        certain = max(time for by, time in acknowledged if by <= done)
+        for files in disk.after_loss(done, chance):
+            found = opened(Disk(files))
+            time = dict(found.sql("SELECT name, acknowledged FROM ivm_subscriptions").fetchall()).get("etl", -1)
+            assert certain <= time <= found.time
+            if time >= 0:
+                assert len(_told(found.subscribe("revenue", name="etl"))) == 2 * (found.time - time)

@@ -1,0 +1,135 @@
+"""Walks that are begun ahead give what walks one by one do, whatever comes, fails and is planned meanwhile."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import ivm
+from ivm.dataflow import ahead
+
+TABLES = (
+    "CREATE TABLE sale (id INTEGER PRIMARY KEY, shop INTEGER NOT NULL, item INTEGER, what VARCHAR, n BIGINT NOT NULL)",
+    "CREATE TABLE shop (id INTEGER PRIMARY KEY, town VARCHAR, open BOOLEAN)",
+    "CREATE TABLE item (id INTEGER PRIMARY KEY, name VARCHAR, price DECIMAL(9,2))",
+)
+VIEWS = {
+    "few": "SELECT id, n FROM sale WHERE n < 3",
+    "named": "SELECT id, what FROM sale WHERE what LIKE '%a%'",
+    "sums": "SELECT shop, sum(n) AS n, count(*) AS c FROM sale WHERE n > 2 GROUP BY shop",
+    "towns": "SELECT town, sum(n) AS n FROM sale JOIN shop ON shop = shop.id GROUP BY town",
+    "both": "SELECT sale.id, town, name FROM sale JOIN shop ON shop = shop.id JOIN item ON item = item.id WHERE open",
+    "worth": "SELECT sum(n * price) AS worth FROM sale JOIN item ON item = item.id WHERE name LIKE 'b%'",
+    "above": "SELECT id FROM sale AS s WHERE n > (SELECT avg(n) FROM sale AS o WHERE o.shop = s.shop)",
+    "lone": "SELECT id FROM shop WHERE NOT EXISTS (SELECT 1 FROM sale WHERE shop = shop.id)",
+    "twice": "SELECT a.id AS a, b.id AS b FROM sale AS a JOIN sale AS b ON a.shop = b.shop WHERE a.n < b.n",
+    "over": "SELECT shop, n FROM sums WHERE n > 20",
+}
+Rows = dict[str, Any]
+
+
+def row(chance: random.Random, table: str, number: int) -> Rows:
+    """Some row of a table."""
+    if table == "sale":
+        return {
+            "id": number, "shop": chance.randrange(4), "item": chance.choice([None, 0, 1, 2, 3]),
+            "what": chance.choice([None, "", "a", "ba", "x"]), "n": chance.randrange(8),
+        }  # fmt: skip
+    if table == "shop":
+        return {"id": number, "town": chance.choice([None, "Bern", "Rom"]), "open": chance.choice([None, True, False])}
+    return {"id": number, "name": chance.choice([None, "beer", "ale"]), "price": chance.choice([None, 1, 2.5])}
+
+
+def history(seed: int) -> Iterator[list[tuple[str, list[Rows], str]]]:
+    """Commits of few rows: of each table what comes or goes, and how."""
+    chance = random.Random(seed)
+    there: dict[str, set[int]] = {"sale": set(), "shop": set(), "item": set()}
+    for _ in range(60):
+        changes = []
+        for table in chance.sample(sorted(there), chance.choice([1, 1, 2, 3])):
+            known, most = there[table], 12 if table == "sale" else 4
+            numbers = chance.sample(range(most), chance.choice([1, 1, 2, 4]))
+            kind = chance.choice(["insert", "delete", "upsert"])
+            if kind == "insert":
+                numbers = [each for each in numbers if each not in known]
+            elif kind == "delete":
+                numbers = [each for each in numbers if each in known]
+            known.symmetric_difference_update(numbers) if kind != "upsert" else known.update(numbers)
+            changes.append((table, [row(chance, table, each) for each in numbers], kind))
+        yield changes
+
+
+def commit(db: ivm.Database, changes: list[tuple[str, list[Rows], str]]) -> None:
+    """One commit of changes, or a few where kinds differ."""
+    with db.transaction() as made:
+        for table, rows, kind in changes:
+            if rows:
+                {"insert": made.insert, "delete": made.delete, "upsert": made.upsert}[kind](table, rows)
+
+
+def database() -> ivm.Database:
+    db = ivm.connect()
+    for text in TABLES:
+        db.sql(text)
+    for name, query in VIEWS.items():
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    return db
+
+
+def counts(db: ivm.Database) -> list[tuple[Any, ...]]:
+    """What each node has taken in and given."""
+    asked = "SELECT view, operator, updates_in, updates_out FROM ivm_operators ORDER BY ALL"
+    return db.sql(asked).fetchall()
+
+
+def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = 0
+    begin = ahead._Table.begin
+
+    def counted(*given: Any) -> None:
+        nonlocal begun
+        begun += 1
+        begin(*given)
+
+    monkeypatch.setattr(ahead._Table, "begin", counted)
+    monkeypatch.setattr(ahead, "_LEAST_DUE", 1)
+    both, before = (database(), database()), 0
+    for seed in range(3):
+        for number, changes in enumerate(history(seed)):
+            if number == 9 and not seed:
+                for db in both:
+                    db.wait_compiled()
+            for db, most in zip(both, (1 << 11, 0), strict=True):
+                monkeypatch.setattr(ahead, "MOST_ROWS", most)
+                commit(db, changes)
+        for name in VIEWS:
+            rows = [sorted(map(str, db.view(name))) for db in both]
+            assert rows[0] == rows[1], name
+        for db in both:
+            db.verify()
+            for table in ("sale", "shop", "item"):
+                db.sql(f"DELETE FROM {table}")
+        assert counts(both[0]) == counts(both[1])
+        assert begun > before + 20
+        before = begun
+
+
+def test_what_a_walk_raises_names_its_view_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_LEAST_DUE", 1)
+    db = database()
+    db.sql("CREATE MATERIALIZED VIEW risky AS SELECT id, n * 4000000000000000000 AS m FROM sale WHERE n > 1")
+    for number in range(20):
+        db.apply({"sale": [{"id": number, "shop": 1, "item": 1, "what": "a", "n": number % 3}]})
+        if number == 5:
+            db.wait_compiled()
+    before = {name: sorted(map(str, db.view(name))) for name in (*VIEWS, "risky")}
+    for _ in range(3):
+        with pytest.raises(ivm.NumericError, match="view risky"):
+            db.apply({"sale": [{"id": 77, "shop": 1, "item": 1, "what": "a", "n": 3}]})
+        assert {name: sorted(map(str, db.view(name))) for name in before} == before
+        db.verify()
+    db.apply({"sale": [{"id": 77, "shop": 1, "item": 1, "what": "a", "n": 2}]})
+    db.verify()
