@@ -95,10 +95,7 @@ class Backlog:
 
     def _netted_chain(self, types: Sequence[SqlType]) -> tuple[Link, Piece]:
         link, found = self._chain()
-        if len(found) > 1:
-            return link, net(found, types)
-        found[0].let_go()
-        return link, found[0]
+        return link, net(found, types) if len(found) > 1 else found[0].apart()
 
     def _chain(self) -> tuple[Link, list[Piece]]:
         """What the chain has, and its end."""

@@ -88,9 +88,10 @@ class Piece:
             return None
         return given.updates if given.updates is given.log.sealed.updates else None
 
-    def let_go(self) -> None:
-        """Hold no log. Cost: see `Computed.net`."""
+    def apart(self) -> Piece:
+        """Itself, which holds no log any more. Cost: see `Computed.net`."""
         self.computed  # noqa: B018  which is put in the place of what holds one
+        return self
 
     @property
     def rows(self) -> int:

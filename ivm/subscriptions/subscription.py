@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
@@ -14,38 +14,19 @@ import pyarrow as pa
 
 from ivm.catalog.errors import Error, InterfaceError, LagError
 from ivm.catalog.types import SqlType
-from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
+from ivm.subscriptions.backlog import Backlog, Netted
 from ivm.subscriptions.chosen import Chosen
 from ivm.subscriptions.feed import Feed, Link, Reached, Wake
-from ivm.subscriptions.forms import Form, FormName
+from ivm.subscriptions.forms import Form
 from ivm.subscriptions.net import net
 from ivm.subscriptions.piece import Piece, joined, make_tables
 from ivm.subscriptions.rests import Rests
 from ivm.subscriptions.unnamed import spoken
 from ivm.subscriptions.waiting import ending, waking
+from ivm.subscriptions.wish import Wish
 
 _AT_ONCE = 64
 """So many commits are made tables of together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """How somebody wants to be told of changes.
-
-    `commits` and `seconds`: at most once in so many, as `every` says. `limit`: how much may wait, in commits.
-    """
-
-    form: FormName = "changes"
-    commits: int = 0
-    seconds: float = 0.0
-    progress: bool = False
-    limit: int = 1000
-    when_full: WhenFull = "coalesce"
-
-    @property
-    def is_rare(self) -> bool:
-        """Whether changes wait for others to be told together."""
-        return bool(self.commits or self.seconds)
 
 
 class Subscription:
