@@ -36,6 +36,7 @@ from ivm.benchmarks.visitors_client import KINDS
 from ivm.benchmarks.visitors_client import VIEWS as NAMES
 from ivm.serve.server import Server, serve
 from ivm.serve.settings import Settings
+from ivm.subscriptions.forms import FORMS
 
 MOST = 1.3
 TABLE = """
@@ -141,7 +142,7 @@ class Day:
             self.db.tick(self._now)
 
     def _follow(self, chance: random.Random) -> None:
-        form = chance.choice(("changes", "upserts", "debezium"))
+        form = chance.choice(FORMS)
         with self.db.subscribe("by_tenant", form=form, snapshot=chance.random() < 0.2) as each:
             for _ in range(chance.randrange(100)):
                 each.fetch(timeout=0.05)

@@ -8,7 +8,7 @@ import pytest
 
 import ivm
 from ivm.serve import Settings, serve, user_with_password, user_with_token
-from tests.serve.browser import browser, found_browser
+from tests.browser import browser, found_browser
 
 pytestmark = pytest.mark.skipif(
     found_browser() is None, reason="Chromium is not installed; apt-get install chromium, or name one in IVM_CHROMIUM"
