@@ -15,8 +15,9 @@ from ivm.session.core import Core
 from ivm.session.subscribed_queries import Heard, forget_unheard
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.names import Named
-from ivm.subscriptions.subscription import Subscription, Wish
+from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import spoken
+from ivm.subscriptions.wish import Wish
 
 _LONGEST = 1000
 KEEP = 1_000_000

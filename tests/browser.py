@@ -84,9 +84,9 @@ class Page:
         self.until(f"(document.querySelector({json.dumps(of)})?.textContent ?? '').includes({json.dumps(text)})")
 
     def click(self, selector: str) -> None:
-        """Click into the middle of an element, once it is there, as a mouse does."""
+        """Click into the middle of an element, once it is shown, as a mouse does."""
         element = f"document.querySelector({json.dumps(selector)})"
-        self.until(f"!!{element}")
+        self.until(f"{element}?.getClientRects().length > 0")
         self.run(f"{element}.scrollIntoView({{block: 'center', inline: 'center'}})")
         box = self.run(f"(({{x, y, width, height}}) => ({{x, y, width, height}}))({element}.getBoundingClientRect())")
         at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "button": "left", "clickCount": 1}
@@ -140,6 +140,10 @@ def browser(program: str, folder: Path) -> Iterator[Page]:
             yield Page(socket)
     finally:
         process.terminate()
-        process.wait(_SECONDS)
+        try:
+            process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         if process.stderr is not None:
             process.stderr.close()
