@@ -140,6 +140,10 @@ def browser(program: str, folder: Path) -> Iterator[Page]:
             yield Page(socket)
     finally:
         process.terminate()
-        process.wait(_SECONDS)
+        try:
+            process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         if process.stderr is not None:
             process.stderr.close()

@@ -53,6 +53,24 @@ def view_link(name):
     return f"#names a[title={json.dumps(name)}]"
 
 
+def check_places(page):
+    """No box lies on another, and each is right of all that it reads: edges go from left to right."""
+    places = page.run(
+        "[...document.querySelectorAll('.node')].map((each) => each.getBoundingClientRect())"
+        ".map(({left, right, top, bottom}) => ({left, right, top, bottom}))"
+    )
+    assert len(places) > 1
+    for number, one in enumerate(places):
+        for other in places[:number]:
+            is_apart = one["right"] <= other["left"] or other["right"] <= one["left"]
+            assert is_apart or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
+    ends = page.run(
+        "[...document.querySelectorAll('.edge')].map((each) => [each.getPointAtLength(0).x, "
+        "each.getPointAtLength(each.getTotalLength()).x])"
+    )
+    assert all(start < end for start, end in ends)
+
+
 def test_overview(page, db, at):
     page.look(1280)
     page.go(at)
@@ -104,14 +122,7 @@ def test_the_dataflow(page, db, at):
     page.until_text("table sale", "#graph")
     told = dict(db.sql("SELECT node, operator FROM ivm_dataflow WHERE list_contains(views, 'lands')").fetchall())
     assert set(page.run("[...document.querySelectorAll('.node')].map((each) => each.dataset.node)")) == set(told)
-    places = page.run(
-        "[...document.querySelectorAll('.node')].map((each) => each.getBoundingClientRect())"
-        ".map(({left, right, top, bottom}) => ({left, right, top, bottom}))"
-    )
-    for number, one in enumerate(places):
-        for other in places[:number]:
-            is_apart = one["right"] <= other["left"] or other["right"] <= one["left"]
-            assert is_apart or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
+    check_places(page)
     join = next(node for node, operator in told.items() if operator == "join")
     page.until_text("idle", f"[data-node='{join}']")
     page.click(f"[data-node='{join}']")
@@ -140,6 +151,7 @@ def test_all_of_it_and_a_loop(page, db, at):
         page.run("document.querySelectorAll('.node').length")
         == db.sql("SELECT count(*) FROM ivm_dataflow WHERE within = ''").fetchone()[0]
     )
+    check_places(page)
     (loop,) = db.sql("SELECT node FROM ivm_dataflow WHERE operator = 'loop'").fetchone()
     page.click("[title='All of it']")
     page.click(f"[data-node='{loop}']")
@@ -223,6 +235,26 @@ def test_a_server_that_goes_and_comes_again(page, db):
         page.until("document.querySelector('#error').hidden")
         db.sql("INSERT INTO sale VALUES (30, 'Riga', 3)")
         page.until_text("Riga", "#rows")
+
+
+def test_shards(page):
+    with ivm.connect(shards=2, compile="off") as db, serve(db, Settings(http=0)) as server:
+        db.sql("CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL)")
+        db.sql("CREATE MATERIALIZED VIEW cities AS SELECT city, count(*) AS n FROM sale GROUP BY city")
+        page.look(1280)
+        page.go(f"{server.addresses['http']}/#/view/cities/dataflow")
+        page.until_text("idle", "#graph")
+        operators = page.run(
+            "[...document.querySelectorAll('.node .name')].map((each) => each.textContent.split(' ')[0])"
+        )
+        assert operators[:5] == ["table", "mfp", "reduce", "view", "channel"]
+        assert page.run("document.querySelectorAll('.edge').length") == len(operators) - 1  # from end to end
+        db.sql("INSERT INTO sale SELECT range, 'Bern' FROM range(10)")
+        page.click("[data-node='1']")
+        page.until_text("10 rows", "[data-node='1']")
+        page.click("#pages a[href='#/']")
+        page.until_text("cities", "#busiest")
+        page.check()
 
 
 def test_many_views_and_a_narrow_screen(page):

@@ -66,6 +66,8 @@ async function* events(path, signal) {
   }
 }
 
+/** So often what changes is looked at, in milliseconds; the second time sooner, since rates are what has changed in between. */
+const OFTEN = 2000, SOON = 800;
 const pause = (ms, signal) => new Promise((done) => {
   const timer = setTimeout(done, ms);
   signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });

@@ -59,7 +59,7 @@ async function begin() {
   const me = await read("/me");
   at("who").textContent = me.role === "write" ? me.name : `${me.name}, who may only read`;
   again(5000, forever, listNames);
-  again(2000, forever, async () => {
+  again(OFTEN, forever, async () => {
     const [{ time, p50 }] = await sql("SELECT max(time) AS time, quantile_cont(millis, 0.5) AS p50 FROM ivm_commits");
     at("commits").textContent = time === null ? "no commits yet" : `time ${counted(time)}, a commit takes ${millis(p50)}`;
   });

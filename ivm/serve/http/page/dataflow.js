@@ -3,16 +3,37 @@
 const MOST_NODES = 500;
 const NODES = "SELECT * EXCLUDE (views), views[1:5] AS views, len(views) AS users FROM ivm_dataflow";
 
-/** The nodes at one moment, those of several shards added up; `at` in milliseconds. */
+const CHANNEL = "channel ";
+
+/** The nodes at one moment, of several shards added up, and with those that send what comes by channels; `at` in milliseconds. */
 async function nodesOf(view, signal) {
-  const rows = view === null ? await sql(NODES, [], signal) : await sql(`${NODES} WHERE list_contains(views, ?)`, [view], signal);
+  const found = new Map(), pending = [view], asked = new Set();
+  while (pending.length) {
+    const name = pending.pop();
+    asked.add(name);
+    const rows = name === null ? await sql(NODES, [], signal) : await sql(`${NODES} WHERE list_contains(views, ?)`, [name], signal);
+    for (const row of added(rows)) found.set(row.node, row);
+    const channels = [...found.values()].filter((node) => node.operator.startsWith(CHANNEL)).map((node) => node.operator.slice(CHANNEL.length));
+    if (view !== null) pending.push(...channels.filter((each) => !asked.has(each) && !pending.includes(each)));
+  }
+  const nodes = [...found.values()].sort((a, b) => a.node.localeCompare(b.node, "en", { numeric: true }));
+  const ends = new Map();
+  for (const node of nodes) {
+    if (ends.has(node.operator)) node.reads = [ends.get(node.operator)];
+    if (node.operator.startsWith("view ")) ends.set(CHANNEL + node.operator.slice(5), node.node);
+  }
+  return { at: performance.now(), nodes };
+}
+
+/** Rows of shards, which have the same nodes, as one for each node. */
+function added(rows) {
   const found = new Map();
   for (const row of rows) {
     const known = found.get(row.node);
     if (!known) found.set(row.node, row);
     else for (const name of ["updates_in", "updates_out", "visited", "millis", "rows", "bytes"]) known[name] = Number(known[name]) + Number(row[name]);
   }
-  return { at: performance.now(), nodes: [...found.values()] };
+  return found.values();
 }
 
 /** The same with rates by what has changed since: updates a second that come and go out, and the part of a second that it took. */
@@ -27,14 +48,14 @@ function withRates(before, now) {
 
 async function dataflow(main, view, signal) {
   if (view === null) {
-    const [{ nodes, views }] = await sql("SELECT (SELECT count(*) FROM ivm_dataflow WHERE within = '') AS nodes, (SELECT count(*) FROM ivm_views) AS views", [], signal);
+    const [{ nodes, views }] = await sql("SELECT (SELECT count(DISTINCT node) FROM ivm_dataflow WHERE within = '') AS nodes, (SELECT count(*) FROM ivm_views) AS views", [], signal);
     if (!views) return main.append(make("p", { className: "quiet" }, "There is no view yet that is maintained."));
     if (nodes > MOST_NODES) {
       return main.append(make("p", { id: "too-many" }, `The dataflow has ${counted(nodes)} nodes of ${several(views, "view")}, which is too much to look at. Pick a view, and its Dataflow.`));
     }
   }
   const into = make("div", { className: "graph", id: "graph" }), details = make("div", { id: "node", "aria-live": "polite" });
-  let shown = [], last = null;
+  let shown = [], last = null, wait = SOON;
   const graph = new Graph(into, () => detail());
   const detail = () => details.replaceChildren(...(graph.chosen ? described(graph.chosen, shown) : [make("p", { className: "quiet" }, "Click a node for what it does, and what it comes from.")]));
   const button = (label, title, onclick) => make("button", { title, "aria-label": title, onclick }, label);
@@ -46,10 +67,10 @@ async function dataflow(main, view, signal) {
     event.preventDefault();
     graph.closer(event.deltaY < 0 ? 1.1 : 1 / 1.1);
   }, { passive: false });
-  await again(() => last.first ? 800 : 2000, signal, async () => {
+  await again(() => wait, signal, async () => {
     const now = await nodesOf(view, signal);
     shown = withRates(last, now);
-    now.first = last === null;
+    wait = last ? OFTEN : SOON;
     last = now;
     graph.show(shown.filter((node) => !node.within));
     detail();

@@ -1,6 +1,7 @@
 // A dataflow as a graph: what flows where, what takes time, what holds rows, what is shared.
 
 const KINDS = { table: "table", view: "view", state: "holds rows", flow: "passes on" };
+const comesIn = (node) => /^(table|channel) /.test(node.operator);
 const kindOf = (node) => node.operator.startsWith("table ") ? "table" : node.operator.startsWith("view ") ? "view"
   : Number(node.bytes) > 0 ? "state" : "flow";
 
@@ -74,9 +75,9 @@ class Graph {
   update(node, most) {
     const { made, parts } = this.drawn.get(node.node), kind = kindOf(node);
     made.setAttribute("class", ["node", kind, ...["chosen", "off"].filter((each) => made.classList.contains(each))].join(" "));
-    parts.name.textContent = cut(node.operator, node.users > 1 ? 20 : 25);
+    parts.name.textContent = cut(node.operator, node.users > 1 ? 19 : 23);
     parts.what.textContent = cut(node.what, 30);
-    const flow = kind === "table" ? rate(node.out) : `${rate(node.came)} in, ${rate(node.out)} out`;
+    const flow = comesIn(node) ? rate(node.out) : `${rate(node.came)} in, ${rate(node.out)} out`;
     parts.flow.textContent = node.out === null ? `${counted(node.updates_out)} updates so far` : !node.came && !node.out ? "idle"
       : node.busy > 0.0005 ? `${flow}, ${percent(node.busy)}` : flow;
     const rows = Number(node.rows) ? `${several(node.rows, "row")}, ` : "";

@@ -51,8 +51,8 @@ async function overview(main, signal) {
   const tiles = make("div", { className: "tiles", id: "tiles" }), commits = make("div", { id: "latency" });
   const views = make("div", { id: "busiest" }), arrangements = make("div", { id: "memory" });
   main.append(tiles, make("h2", {}, "Commits"), commits, make("h2", {}, "Views"), views, make("h2", {}, "Memory"), arrangements);
-  let before = null;
-  await again(2000, signal, async () => {
+  let before = null, wait = SOON;
+  await again(() => wait, signal, async () => {
     const [now, recent, held] = [await read("/top", signal), await sql(RECENT, [], signal), await sql(ARRANGEMENTS, [], signal)];
     const per = (count) => count / now.seconds, sum = Object.values(now.memory).reduce((all, each) => all + each, 0);
     const tile = (name, value) => make("div", {}, make("b", {}, value), name);
@@ -62,6 +62,7 @@ async function overview(main, signal) {
     commits.replaceChildren(latencies(recent));
     views.replaceChildren(busiest(before, now));
     arrangements.replaceChildren(memory(now.memory, held));
+    wait = before ? OFTEN : SOON;
     before = now;
   });
 }
