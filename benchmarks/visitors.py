@@ -32,6 +32,7 @@ import pyarrow.parquet as pq
 
 import ivm
 from ivm.benchmarks.churn import memory
+from ivm.benchmarks.memory_parts import parts
 from ivm.benchmarks.visitors_client import KINDS
 from ivm.benchmarks.visitors_client import VIEWS as NAMES
 from ivm.serve.server import Server, serve
@@ -230,6 +231,10 @@ def fresh_load(folder: Path) -> None:
         print(memory())
 
 
+def _parts(db: ivm.Database, folder: Path) -> str:
+    return "    " + ", ".join(f"{name} {value:.0f}" for name, value in parts(db, folder).items())
+
+
 def _settings() -> Settings:
     return Settings(http=0, postgres=0, flight=0)
 
@@ -238,7 +243,7 @@ def main() -> int:
     """Exit code 1 if memory has grown, or somebody was told wrongly."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="for how long")
-    parser.add_argument("--rows", type=int, default=100_000, help="rows that are there at a time")
+    parser.add_argument("--rows", type=int, default=500_000, help="rows that are there at a time")
     parser.add_argument("--seed", type=int, default=1, help="of the changes")
     parser.add_argument("--fresh", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -255,9 +260,11 @@ def main() -> int:
                 for now in day.run(60 * options.minutes):
                     said = ", ".join(f"{name} {times}" for name, times in sorted(day.done.items()))
                     print(f"{now:5.0f} s: {memory():5.0f} MiB; time {db.time}; {said}", flush=True)
+                    print(_parts(db, folder), flush=True)
             is_whole = day.is_whole()
             db.verify()
             used = memory()
+            print(_parts(db, folder))
             pq.write_table(db.sql("SELECT * FROM visit").arrow(), folder / "visit.parquet")
         again = [sys.executable, "-m", "ivm.benchmarks.visitors", "--fresh", made]
         fresh = float(subprocess.run(again, check=True, capture_output=True, text=True).stdout)

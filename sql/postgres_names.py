@@ -75,7 +75,7 @@ def catalog_query(text: str, relations: Collection[str], functions: Collection[s
 
 
 def _relations(tree: exp.Query, known: Collection[str]) -> tuple[set[str], list[str], bool]:
-    """Those of pg_catalog that it reads, the others, and whether it reads information_schema."""
+    """Those of pg_catalog that it reads, the others, and whether it reads information_schema, or `duckdb_tables()`."""
     named = {key(each.alias_or_name) for each in tree.find_all(exp.CTE)}
     read, others, informs = set[str](), list[str](), False
     for table in list(tree.find_all(exp.Table)):
@@ -92,7 +92,9 @@ def _relations(tree: exp.Query, known: Collection[str]) -> tuple[set[str], list[
                 own = exp.select("*").from_(table.copy()).where(_OWN_SCHEMAS, dialect="duckdb")
                 own.args["from_"].this.set("alias", None)
                 table.replace(own.subquery(table.alias or name))
-        elif isinstance(table.this, exp.Identifier) and (schema or name not in named):
+        elif not isinstance(table.this, exp.Identifier):
+            informs = informs or key(table.this.name).startswith("duckdb_")
+        elif schema or name not in named:
             others.append(table.name)
     return read, others, informs
 

@@ -172,3 +172,27 @@ def test_refresh_is_of_materialized_views(client):
             client.execute(f"REFRESH MATERIALIZED VIEW {name}")
     with pytest.raises(errors.SyntaxError):
         client.execute("REFRESH VIEW dear")
+
+
+def test_what_is_temp_ends_with_its_connection(server):
+    asked = "SELECT count(*) FROM pg_class WHERE relname IN ('mine', 'of_mine', 'theirs')"
+
+    def there(client):
+        return client.execute(asked).fetchone()[0]
+
+    with server.connect() as other:
+        with server.connect() as client:
+            client.execute(
+                "CREATE TEMP SEQUENCE counted; CREATE TEMP TABLE mine (k INTEGER DEFAULT nextval('counted'))"
+            )
+            client.execute("CREATE TEMPORARY VIEW of_mine AS SELECT * FROM mine")
+            other.execute("CREATE TEMP TABLE theirs (k INTEGER)")
+            other.execute("CREATE TEMP TABLE IF NOT EXISTS mine (k INTEGER)")
+            assert there(other) == 3
+        for _ in range(200):
+            if there(other) == 1:
+                break
+            time.sleep(0.02)
+        assert there(other) == 1
+        other.execute("DISCARD TEMP")
+        assert there(other) == 0

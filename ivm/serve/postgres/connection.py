@@ -64,6 +64,17 @@ class Connection(Hearing):
         super().close()
         self.turns.leave(self)
 
+    async def end(self) -> None:
+        """Let go of all, and drop what is TEMP."""
+        self.close()
+        if self.session.temporary.has(self.session):
+            try:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.turns.take(self), PATIENCE_SECONDS)
+                await asyncio.get_running_loop().run_in_executor(self.threads, self.session.drop_temporary)
+            finally:
+                self.turns.leave(self)
+
     async def _next(self, kind: bytes, data: bytes) -> None:
         if self._fails and kind not in (_SYNC, END):
             return

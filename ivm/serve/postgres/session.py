@@ -21,6 +21,7 @@ from ivm.serve.postgres.messages import Described
 from ivm.serve.postgres.outcome import Outcome, outcome_of
 from ivm.serve.postgres.prepared import Portal, Prepared
 from ivm.serve.postgres.spoken import Spoken
+from ivm.serve.postgres.temporary import Temporary
 from ivm.serve.postgres.types import BY_OID, IN_SQL, TEXT, Shape, shape_of
 from ivm.serve.postgres.variables import Variables
 from ivm.serve.watch import Running
@@ -54,8 +55,11 @@ class Description:
 class PgSession:
     """One client's. Any thread carries its statements out, one at a time."""
 
-    def __init__(self, session: Session, user: str, process: int, seconds: float) -> None:
-        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take."""
+    def __init__(self, session: Session, user: str, process: int, seconds: float, temporary: Temporary) -> None:
+        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take.
+        `temporary`: who has made what is TEMP.
+        """
+        self.temporary = temporary
         core = core_of(session.db)
         self.transactions = Transactions(core, Holder())
         self.user, self.process = user, process
@@ -129,7 +133,15 @@ class PgSession:
             outcome = self._carried_out(word, text, values)
         if is_last:
             self.end_together()
+        if word == "CREATE":
+            self.temporary.note(self, without_comments(text))
+        elif outcome.tag in ("DISCARD ALL", "DISCARD TEMP", "DISCARD TEMPORARY"):
+            self.drop_temporary()
         return outcome
+
+    def drop_temporary(self) -> None:
+        """Drop what is TEMP and was made here."""
+        self.temporary.drop(self, self.db)
 
     def _carried_out(self, word: str, text: str, values: Sequence[str]) -> Outcome:
         written = filled_with_texts(text, values) if values else text
