@@ -39,6 +39,7 @@ churn: setup  ## memory under endlessly new texts, for MINUTES (60), against tha
 
 soak: setup  ## a database on disk under everything at once, for MINUTES (60): what grows, what a commit waits for
 	@$(BIN)/python -m ivm.benchmarks.soak --minutes $(or $(MINUTES),60)
+	@$(BIN)/python -m ivm.benchmarks.visitors --minutes $(or $(MINUTES),60)
 
 bench: java  ## all that is measured, as a report in OUT (results/sf1), an hour and a half; SF=1 DATA=data PASSES=3
 	@$(BIN)/python -m ivm.benchmarks.suite --sf $(or $(SF),1) --data $(or $(DATA),data) --passes $(or $(PASSES),3) \

@@ -8,6 +8,8 @@ Threads may share the module and connections, and not cursors.
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
+
 from ivm import connect
 from ivm.catalog.errors import (
     ConstraintError,
@@ -22,9 +24,11 @@ from ivm.session.database import Database
 from ivm.session.oracle import VerificationError
 
 __all__ = [
+    "Binary",
     "Connection",
     "DataError",
     "DatabaseError",
+    "Date",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -32,6 +36,8 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Time",
+    "Timestamp",
     "Warning",
     "apilevel",
     "connect",
@@ -44,6 +50,7 @@ threadsafety = 2
 paramstyle = "qmark"
 
 Connection = Database
+Binary, Date, Time, Timestamp = bytes, date, time, datetime
 DatabaseError = Error
 IntegrityError = ConstraintError
 NotSupportedError = UnsupportedError

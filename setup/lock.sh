@@ -13,5 +13,5 @@ compile() {
 }
 # What packages that come as source, and this one, are built with: it must be there first.
 compile --only-build-deps --all-build-deps --output-file setup/build.lock pyproject.toml
-compile --extra tpch --extra serve --extra delta --extra docs --extra dev --output-file requirements.lock pyproject.toml
+compile --extra tpch --extra serve --extra delta --extra notebook --extra docs --extra dev --output-file requirements.lock pyproject.toml
 echo "wrote requirements.lock ($(grep -c '==' requirements.lock) packages) and setup/build.lock"

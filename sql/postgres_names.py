@@ -25,6 +25,7 @@ _NODES: dict[type[exp.Expr], str] = {
 """Functions that sqlglot has nodes for, under names of its own."""
 _LISTS = re.compile(r"::\s*(?:pg_catalog\.)?oid\s*\[\s*\]", re.IGNORECASE)
 """Lists of a type that sqlglot does not know."""
+_OWN_SCHEMAS = "catalog_name = current_database() OR (catalog_name = 'system' AND schema_name <> 'main')"
 _AS_TEXT = frozenset(["name", "char", "regproc", "regprocedure", "regoper", "regnamespace", "regrole", "cstring"])
 _AS_NUMBER = frozenset(["oid", "xid", "cid", "regclass_oid"])
 
@@ -74,10 +75,10 @@ def catalog_query(text: str, relations: Collection[str], functions: Collection[s
 
 
 def _relations(tree: exp.Query, known: Collection[str]) -> tuple[set[str], list[str], bool]:
-    """Those of pg_catalog that it reads, the others, and whether it reads information_schema."""
+    """Those of pg_catalog that it reads, the others, and whether it reads information_schema, or `duckdb_tables()`."""
     named = {key(each.alias_or_name) for each in tree.find_all(exp.CTE)}
     read, others, informs = set[str](), list[str](), False
-    for table in tree.find_all(exp.Table):
+    for table in list(tree.find_all(exp.Table)):
         name, schema = key(table.name), key(table.db)
         if name in known and schema in ("", CATALOG):
             table.set("db", None)
@@ -85,7 +86,15 @@ def _relations(tree: exp.Query, known: Collection[str]) -> tuple[set[str], list[
             read.add(name)
         elif schema == INFORMATION:
             informs = True
-        elif isinstance(table.this, exp.Identifier) and (schema or name not in named):
+            table.set("catalog", None)
+            table.set("db", exp.to_identifier(INFORMATION))
+            if name == "schemata":  # DuckDB has those of its own databases there, too
+                own = exp.select("*").from_(table.copy()).where(_OWN_SCHEMAS, dialect="duckdb")
+                own.args["from_"].this.set("alias", None)
+                table.replace(own.subquery(table.alias or name))
+        elif not isinstance(table.this, exp.Identifier):
+            informs = informs or key(table.this.name).startswith("duckdb_")
+        elif schema or name not in named:
             others.append(table.name)
     return read, others, informs
 
@@ -120,8 +129,12 @@ def _plain(node: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this=_CALLED_SO[key(node.name)], expressions=node.expressions)
     if isinstance(node, exp.Column) and key(node.db) == CATALOG:
         node.set("db", None)
+    if isinstance(node, exp.Like | exp.ILike) and not isinstance(node.parent, exp.Escape):
+        return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))  # which Postgres takes without a word
     if isinstance(node, exp.Collate):
         return cast(exp.Expr, node.this)
+    if isinstance(node, exp.Bracket) and node.this.name.lower() in _VECTORS and len(node.expressions) == 1:
+        return exp.Bracket(this=node.this, expressions=[exp.paren(node.expressions[0].copy()) + 1])
     if isinstance(node, exp.Operator):
         sign = node.text("operator").rpartition(".")[2]
         kind = _OPERATORS.get(sign.removeprefix("!"))
@@ -139,13 +152,26 @@ _OPERATORS: dict[str, type[exp.Expr]] = {
 }  # fmt: skip
 
 
+_VECTORS = frozenset(["indkey", "indoption", "indclass", "indcollation"])
+"""Columns that Postgres counts from 0."""
+_ITEM = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,]+)')
+
+
+def _listed(text: str) -> exp.Expr:
+    """The list that Postgres reads a text as, {a,"b c"}."""
+    items = [quoted or plain for quoted, plain in _ITEM.findall(text[1:-1])]
+    return exp.Array(expressions=[exp.Literal.string(re.sub(r"\\(.)", r"\1", each)) for each in items])
+
+
 def _cast(node: exp.Cast) -> exp.Expr:
-    said = node.to.sql("postgres").lower().replace(f"{CATALOG}.", "").strip('"')
+    is_text = isinstance(node.this, exp.Literal) and node.this.is_string
+    if is_text and node.to.this == exp.DType.ARRAY and node.this.name.startswith("{"):
+        return exp.cast(_listed(node.this.name), node.to)
+    said = node.to.sql("postgres").lower().replace('"', "").replace(f"{CATALOG}.", "")
     if said in ("regclass", "regtype"):
-        is_name = isinstance(node.this, exp.Literal) and node.this.is_string
-        if is_name and node.this.name.isdecimal():
+        if is_text and node.this.name.isdecimal():
             return exp.cast(node.this, "BIGINT")
-        return exp.Anonymous(this=f"{OWN}{said}{'' if is_name else '_name'}", expressions=[node.this])
+        return exp.Anonymous(this=f"{OWN}{said}{'' if is_text else '_name'}", expressions=[node.this])
     if said in _AS_NUMBER:
         return exp.cast(node.this, "BIGINT")
     if said in _AS_TEXT or said.startswith(("char(", f"{INFORMATION}.")):

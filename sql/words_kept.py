@@ -28,6 +28,8 @@ class Words(Parser):
         found = super()._parse_types(*args, **more)
         if isinstance(found, exp.DataType) and self._index > start and WRITTEN not in found.meta:
             found.meta[WRITTEN] = self._find_sql(self._tokens[start], self._prev)
+            if self._tokens[start].text.upper() == "FLOAT" and found.this == exp.DType.FLOAT:
+                _make_float(found)
         return found
 
     def _parse_function_call(self, *args: Any, **more: Any) -> exp.Expr | None:
@@ -56,3 +58,14 @@ class Words(Parser):
         if term is not None:
             term.meta[DIRECTION] = tuple(words)
         return term
+
+
+def _make_float(type_: exp.DataType) -> None:
+    """Let FLOAT(53), bits of a number, be DOUBLE, and FLOAT(24) FLOAT, as in DuckDB."""
+    bits = [each.name for each in type_.expressions]
+    if len(bits) == 1 and bits[0].isdecimal() and 0 < int(bits[0]) <= _BITS[exp.DType.DOUBLE]:
+        type_.set("this", exp.DType.FLOAT if int(bits[0]) <= _BITS[exp.DType.FLOAT] else exp.DType.DOUBLE)
+        type_.set("expressions", [])
+
+
+_BITS = {exp.DType.FLOAT: 24, exp.DType.DOUBLE: 53}

@@ -17,6 +17,7 @@ from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
 from ivm.session.conflicts import met_by
 from ivm.session.introspection import RELATIONS
+from ivm.trace.rows.table_store import TableStore
 
 _ROWS = 1 << 18
 """Of a table in a message at most."""
@@ -29,11 +30,12 @@ def answer(resident: Resident, question: Question) -> pa.Table:
     match question.kind:
         case "table":
             table = resident.catalog.table(question.name)
-            rows = engine.tables[question.name].reading()()
+            rows = _table(resident, question).reading(question.as_of)()
             return rows.slice(0, 0) if table.replicated and resident.number else rows
         case "meeting":
             given = pa.ipc.open_stream(bytes.fromhex(question.given)).read_all()
-            rows = met_by(engine.tables[question.name], engine.dictionary, [tuple(key) for key in question.keys], given)
+            keys = [tuple(key) for key in question.keys]
+            rows = met_by(_table(resident, question), engine.dictionary, keys, given, question.as_of)
             return rows.slice(0, 0) if resident.catalog.table(question.name).replicated and resident.number else rows
         case "view":
             part = _part(resident, question.name, question.as_of)
@@ -61,13 +63,24 @@ def answer(resident: Resident, question: Question) -> pa.Table:
     raise AssertionError(f"nobody asks for {question.kind}")
 
 
+def _table(resident: Resident, question: Question) -> TableStore:
+    """A shard's rows of a table. BindError where it does not know what there was at a time."""
+    store = resident.engine.tables[question.name]
+    if question.as_of is not None and question.as_of < store.begins:
+        raise BindError(
+            f"cannot read table {question.name} as of time {question.as_of}: it was created, or shard "
+            f"{resident.number} loaded, since, and it is known from time {store.begins} on; read a later one"
+        )
+    return store
+
+
 def _part(resident: Resident, view: str, as_of: int | None) -> Installed:
     """A shard's part of a view. BindError where it does not know what there was at a time."""
     part = resident.engine.views[view]
     if as_of is not None and as_of < part.log.sealed.since:
         raise BindError(
-            f"cannot read view {view} as of time {as_of}: shard {resident.number} was loaded since, and knows times "
-            f"from {part.log.sealed.since} on; read a later one"
+            f"cannot read view {view} as of time {as_of}: it was created, or shard {resident.number} loaded, since, "
+            f"and it is known from time {part.log.sealed.since} on; read a later one"
         )
     return part
 

@@ -85,6 +85,7 @@ SHARDED: Mapping[str, Callable[[Driver], Reading]] = {
     "ivm_views": partial(_at_once, _views),
     "ivm_arrangements": partial(_at_once, partial(_of_shards, "ivm_arrangements")),
     "ivm_operators": partial(_at_once, partial(_of_shards, "ivm_operators")),
+    "ivm_dataflow": partial(_at_once, partial(_of_shards, "ivm_dataflow")),
     "ivm_commits": partial(_at_once, _commits),
     "ivm_deliveries": lambda driver: deliveries_of(driver.listeners.delivered, driver.time),
     "ivm_snapshots": lambda driver: snapshots_of(()),

@@ -16,9 +16,10 @@ from ivm.trace.text.dictionary import TextDictionary
 
 
 def some_rows(
-    driver: Driver, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table
+    driver: Driver, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
 ) -> tuple[TableStore, TextDictionary]:
-    """A store of those rows of a table that meet `rows` on keys, with its texts; see `ivm.session.conflicts`.
+    """A store of those rows of a table, now or as of a time, that meet `rows` on keys, with its texts; see
+    `ivm.session.conflicts`.
 
     Cost: every shard is sent the keys, and sends the rows that they meet.
     """
@@ -27,6 +28,6 @@ def some_rows(
         rows.column(c) if c in used else pa.nulls(rows.num_rows, field.type) for c, field in enumerate(rows.schema)
     ]
     given = stream_of(rows.schema, pa.table(columns, schema=rows.schema).to_batches())
-    question = Question("meeting", table.name, keys=keys, given=given.to_pybytes().hex())
+    question = Question("meeting", table.name, as_of, keys, given.to_pybytes().hex())
     dictionary = TextDictionary()
     return store_of(table, dictionary, pa.concat_tables(driver.ask(question))), dictionary

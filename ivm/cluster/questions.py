@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kind`: "table", "view" (with the hidden columns, in no order; `as_of` a time that is kept), "changes" (of a view
-    in the last commit that watched it), "history" (its changes `after` a time up to `as_of`), "sizes" (name, rows),
-    "nulls" (in how many rows of a table a column is NULL, the one of `keys`), "relation" (one of `ivm_*`), "meeting"
-    (the rows of a table that meet those of `given`, the bytes of a stream of Arrow's IPC format in hexadecimal, on one
-    of `keys`, which are columns), or "fill" (work for so many `millis` on the view that is on its way in, and tell how
-    far it is). `name`: of what.
+    """`kind`: "table" and "view" (with the hidden columns, in no order; `as_of` a time that is kept), "changes" (of a
+    view in the last commit that watched it), "history" (its changes `after` a time up to `as_of`), "sizes" (name,
+    rows), "nulls" (in how many rows of a table a column is NULL, the one of `keys`), "relation" (one of `ivm_*`),
+    "meeting" (the rows of a table that meet those of `given`, the bytes of a stream of Arrow's IPC format in
+    hexadecimal, on one of `keys`, which are columns; `as_of` as above), or "fill" (work for so many `millis` on the
+    view that is on its way in, and tell how far it is). `name`: of what.
     """
 
     kind: str

@@ -67,9 +67,9 @@ class ShardedTable:
         found = self._ask(Question("nulls", self.table.name, keys=((column,),)))
         return sum(each["nulls"][0].as_py() for each in found)
 
-    def reading(self) -> Callable[[], pa.Table]:
-        """What makes an Arrow table of the rows there are now, whatever happens meanwhile."""
-        rows = pa.concat_tables(self._ask(Question("table", self.table.name)))
+    def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
+        """What makes an Arrow table of the rows there are now, or as of a time that is kept."""
+        rows = pa.concat_tables(self._ask(Question("table", self.table.name, as_of)))
         return lambda: rows
 
 

@@ -270,6 +270,8 @@ class Graph:
         way = self._ways.get(sources) or self._way(sources)
         steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
+        for source, change in changes.items():
+            source.updates_out += change.length
         due, mixed, at = bytearray(way.first), bytearray(len(steps)), -1
         parts: dict[Node, Delta] | None = None
         if asked:

@@ -250,7 +250,7 @@ class Engine:
                 decided.put = journal.commit(changes, time, batch)
             self._decided = decided if trial is None else None
             if trial is not None:
-                trial += decided.told
+                trial += [(those, piece.apart()) for those, piece in decided.told]
         except NumericError as error:
             views = self.users_of_nodes().get(id(graph.last), ())
             raise type(error)(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error

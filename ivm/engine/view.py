@@ -285,8 +285,9 @@ class View(Rows):
     def live(self, rows: int = REPR_ROWS, *, every: int | str | timedelta = "200ms") -> Live:
         """Show its first rows in a notebook, and draw them again whenever it has changed, at most once in `every`.
 
-        What this returns ends that by `close`; so do the end of the database and of the view. InterfaceError where no
-        notebook runs. Cost: a thread; for each time that it is drawn, that of `head`.
+        What this returns ends that by `close`; so do the end of the database and of the view. With anywidget
+        (`ivm-engine[notebook]`) it is a widget, which lights up what is new. InterfaceError where no notebook runs.
+        Cost: a thread; for each time that it is drawn, that of `head`.
         """
         from ivm.results.boxes import html  # noqa: PLC0415  what draws, which few programs need
         from ivm.results.cells import head_of  # noqa: PLC0415  as above

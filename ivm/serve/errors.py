@@ -23,3 +23,7 @@ class CancelledError(OperationalError):
 
 class DeniedError(OperationalError):
     """Who asks is not known: no user, password or token, or a wrong one."""
+
+
+class BusyError(LimitError):
+    """As many are served at a time as may be."""

@@ -15,7 +15,7 @@ from ivm.serve.errors import LimitError
 from ivm.serve.gate import Gate
 from ivm.serve.settings import Limits, Settings
 from ivm.serve.users import User
-from ivm.serve.watch import Running, Watch
+from ivm.serve.watch import Gone, Running, Watch
 from ivm.session.database import Database
 from ivm.session.of_session import of_session, put
 from ivm.sql.parameters import Parameters
@@ -57,6 +57,8 @@ class Session:
         self._limits = limits
         self._watch = watch
         self._running: Running | None = None
+        self.gone: Gone | None = None
+        """Says whether the client of the statement that runs has gone, where that is to be asked."""
 
     def sql(self, text: str, params: Parameters | None = None) -> Result:
         """Run statements, see `Database.sql`. LimitError for what takes too long, or answers with too many rows;
@@ -76,7 +78,7 @@ class Session:
 
     def within(self, work: Callable[[Running], T]) -> T:
         """Do something in the time that a statement may take."""
-        with self._watch.over(self._limits.seconds) as running:
+        with self._watch.over(self._limits.seconds, self.gone) as running:
             self._running = running
             try:
                 return work(running)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
@@ -14,12 +14,17 @@ from ivm.serve.errors import CancelledError, TooLongError
 _AGAIN_SECONDS = 0.05
 """So often it is looked who is over his time; DuckDB is told again, as a query that is about to begin forgets it."""
 
+Gone = Callable[[], bool]
+"""Says whether a client has gone."""
+
 
 class Running:
     """A statement that a thread carries out."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, gone: Gone | None) -> None:
         self.thread = threading.get_ident()
+        self._gone = gone
+        self._asking = threading.Lock()
         self._seconds = seconds
         self._until = monotonic() + seconds
         self._cancelled = ""
@@ -27,6 +32,17 @@ class Running:
     def cancel(self, why: str = "it was cancelled") -> None:
         """End it soon, from whatever thread."""
         self._cancelled = why
+
+    def end(self) -> None:
+        """It is over: nobody asks whether the client has gone from then on."""
+        with self._asking:
+            self._gone = None
+
+    def look(self) -> None:
+        """Find out whether its client has gone."""
+        with self._asking:
+            if self._gone is not None and self._gone():
+                self.cancel("the client has gone")
 
     @property
     def error(self) -> Error | None:
@@ -58,13 +74,13 @@ class Watch:
         self._thread.start()
 
     @contextmanager
-    def over(self, seconds: float) -> Iterator[Running]:
-        """This thread may take so long for what the block does.
+    def over(self, seconds: float, gone: Gone | None = None) -> Iterator[Running]:
+        """This thread may take so long for what the block does, and less if what `gone` says becomes true.
 
         TooLongError or CancelledError if DuckDB was told to end for that. What DuckDB has no part in ends by itself, or
         asks `Running.check`.
         """
-        running = Running(seconds)
+        running = Running(seconds, gone)
         self._running.add(running)
         self._some.set()
         try:
@@ -75,6 +91,7 @@ class Watch:
             ) from error
         finally:
             self._running.discard(running)
+            running.end()
 
     def end(self) -> None:
         """Look no more; what runs goes on without."""
@@ -90,6 +107,7 @@ class Watch:
             self._some.clear()
             while self._running and not self._ended:
                 for each in tuple(self._running):
+                    each.look()
                     if each.error is not None:
                         interrupt(each.thread)
                 threading.Event().wait(_AGAIN_SECONDS)

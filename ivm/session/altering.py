@@ -59,7 +59,8 @@ def alter(core: Core, statement: Alter) -> None:
         check_reserved(change.name)
         schema, _ = core.catalog.parts(core.catalog.lookup(statement.name).name)
         change = Rename(full_name(schema, change.name))
-    if statement.kind == "VIEW":
+    is_view = isinstance(entry, View) and isinstance(change, Rename)  # of which Postgres's tools say TABLE, too
+    if statement.kind == "VIEW" or is_view:
         assert isinstance(change, Rename), "nothing else is read of a view"
         _rename_view(core, core.catalog.view(statement.name), change.name)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -78,35 +78,37 @@ class Before:
                 self._as_of.check(self._as_of.first, self._core.engine.time)
                 self._check_known(store.begins)
                 return store.reading(self._time)
-            self._check_unchanged()
-            return store.reading()
+            return store.reading(self._time if self._is_past() else None)
 
     def met(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
         """Those that meet some of `rows`, which have the table's columns, on one of the keys."""
         with self._core.lock:
             if self._core.engine.is_whole:
                 return met_by(self._store(), self._core.engine.dictionary, keys, rows, self._time)
-            self._check_unchanged()
-            return self.met_now(keys, rows)
+            return self._met_elsewhere(keys, rows, self._time if self._is_past() else None)
 
     def met_now(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
         """As `met`, of the rows there are at present."""
         with self._core.lock:
             store = self._store()
             if self._core.some_rows is not None:
-                return self._core.some_rows(self._table, keys, rows)[0].arrow()
+                return self._met_elsewhere(keys, rows, None)
             return met_by(store, self._core.engine.dictionary, keys, rows)
+
+    def _met_elsewhere(self, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None) -> pa.Table:
+        assert self._core.some_rows is not None, "rows are elsewhere"
+        return self._core.some_rows(self._table, keys, rows, as_of)[0].arrow()
 
     def _store(self) -> Any:
         check_same(self._core, self._table, self._as_of)
         return self._core.engine.tables[self._table.name]
 
-    def _check_unchanged(self) -> None:
+    def _is_past(self) -> bool:
+        """Over shards: whether it has changed since. TransactionError where what there was is not kept any more."""
         if self.has_changed:
-            raise TransactionError(
-                f"cannot read table {self._table.name} {self._as_of.said}: it has changed since {self._as_of.since}, "
-                f"and shards keep no past of tables; {self._as_of.again}"
-            )
+            check_kept(self._core, f"table {self._table.name}", self._as_of)
+            return True
+        return False
 
     def _check_known(self, begins: int) -> None:
         if begins > self._time:
@@ -132,10 +134,20 @@ def contents_before(core: Core, view: View, as_of: AsOf) -> Contents:
             installed = engine.views[view.name]
             as_of.check(known_since(installed, as_of.first, engine.time), engine.time)
             return installed.shown(installed.log.sealed, engine.dictionary.now(), time)
-    raise TransactionError(
-        f"cannot read view {view.name} {as_of.said}: others have committed since {as_of.since}, and shards keep no "
-        f"past that SELECT reads; {as_of.again}"
-    )
+        check_kept(core, f"view {view.name}", as_of)
+        return cast(Contents, cast(Any, engine).contents(view.name, time))
+
+
+def check_kept(core: Core, what: str, as_of: AsOf) -> None:
+    """Over shards, which keep what there was by `history` alone: BindError for a time that is asked for and not kept,
+    and TransactionError where it is that at which somebody began.
+    """
+    as_of.check(core.engine.since, core.engine.time)
+    if as_of.time < core.engine.since:
+        raise TransactionError(
+            f"cannot read {what} {as_of.said}: others have committed since {as_of.since}, and shards keep what there "
+            f"was from time {core.engine.since} on; {as_of.again}, or connect with a larger `history`"
+        )
 
 
 def check_same(core: Core, entry: Table | View, as_of: AsOf) -> None:

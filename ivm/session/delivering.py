@@ -20,8 +20,9 @@ from ivm.session.core import Core
 from ivm.session.named import KEEP, forget, subscribe_by_name
 from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
-from ivm.subscriptions.subscription import Subscription, Wish
+from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import is_unnamed, spoken
+from ivm.subscriptions.wish import Wish
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
 _QUIET, _LAST, _LOOK = 10.0, 10.0, 0.005

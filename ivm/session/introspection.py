@@ -1,4 +1,4 @@
-"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators, ivm_commits and their like,
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_dataflow, ivm_commits and their like,
 and the tables and views that `Database.tables` and `Database.views` list.
 """
 
@@ -26,6 +26,7 @@ from ivm.plan.node import Plan
 from ivm.plan.text import costs, remarks
 from ivm.results.result import table_of
 from ivm.session.core import Core
+from ivm.session.described_nodes import described_nodes
 from ivm.session.serving import Follows
 from ivm.subscriptions.listeners import Listeners
 
@@ -145,6 +146,15 @@ def _counted(node: Node, more: str) -> tuple[str, int, int, int, float]:
     return node.label + more, node.updates_in, node.updates_out, node.operator.visited, node.nanoseconds / 1e6
 
 
+def _dataflow(engine: Engine) -> Reading:
+    rows = described_nodes(engine, partial(column_names, engine))
+    names = pa.list_(TEXT)
+    return lambda: table_of(
+        rows, node=TEXT, within=TEXT, operator=TEXT, what=TEXT, reads=names, looks_up=names, views=names,
+        updates_in=NUMBER, updates_out=NUMBER, visited=NUMBER, millis=REAL, rows=NUMBER, bytes=NUMBER,
+    )  # fmt: skip
+
+
 def _commits(engine: Engine) -> Reading:
     return commits_of(engine.past)
 
@@ -215,6 +225,7 @@ RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_views": _views,
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
+    "ivm_dataflow": _dataflow,
     "ivm_commits": _commits,
     "ivm_deliveries": _deliveries,
     "ivm_snapshots": _snapshots,

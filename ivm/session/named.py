@@ -8,15 +8,16 @@ from functools import partial
 from typing import Any
 
 from ivm.arguments import at_least_one, whole_number
-from ivm.catalog.errors import InterfaceError, LagError, TypeMismatchError, UnsupportedError
+from ivm.catalog.errors import BindError, InterfaceError, LagError, TypeMismatchError, UnsupportedError
 from ivm.engine.lasting import earliest, hold_for
 from ivm.engine.view import Installed
 from ivm.session.core import Core
 from ivm.session.subscribed_queries import Heard, forget_unheard
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.names import Named
-from ivm.subscriptions.subscription import Subscription, Wish
+from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import spoken
+from ivm.subscriptions.wish import Wish
 
 _LONGEST = 1000
 KEEP = 1_000_000
@@ -43,8 +44,8 @@ def subscribe_by_name(
 ) -> Subscription:
     """Who is told of what was not acknowledged by a name, then of what changes; whoever listens by it ends.
 
-    A name that is new begins as `subscribe` does. Raises what that raises; InterfaceError if the name is that of
-    another view; LagError where what was not acknowledged is not there any more; StorageError.
+    A name that is new begins as `subscribe` does. Raises what that raises; BindError if the name is that of another
+    view; LagError where what was not acknowledged is not there any more; StorageError.
     """
     names, keep = core.engine.listeners.names, at_least_one(keep, "keep")
     after = None if from_time is None else whole_number(from_time, "from_time")
@@ -70,6 +71,15 @@ def subscribe_by_name(
     return found
 
 
+def acknowledge(core: Core, name: str, time: int) -> None:
+    """All up to a time has been carried out by whoever listens by a name; BindError if nobody does."""
+    named = core.engine.listeners.names.get(check_name(core, name))
+    listener = None if named is None else named.listener
+    if listener is None:
+        raise BindError(f"cannot acknowledge changes by the name {name!r}: nobody listens by it; subscribe first")
+    listener.acknowledge(time)
+
+
 def forget(core: Core, name: str) -> None:
     """Forget what was acknowledged by a name; whoever listens by it goes on without. BindError if there is none."""
     check_name(core, name)
@@ -84,14 +94,14 @@ def forget(core: Core, name: str) -> None:
 
 
 def _known(core: Core, of: Heard, name: str, installed: Installed) -> Named | None:
-    """What there is of a name; InterfaceError if that is of something else."""
+    """What there is of a name; BindError if that is of something else."""
     named = core.engine.listeners.names.get(name)
     if named is None:
         return None
     view, chosen = installed.definition.name, _said(of)
     if (named.view, named.chosen) != (view, chosen):
         told = f" where {named.chosen}" if named.chosen else ""
-        raise InterfaceError(
+        raise BindError(
             f"cannot subscribe by the name {name!r} to this: it is that of a subscription to changes "
             f"{spoken(named.view)}{told}; give another name, or forget that one with db.forget_subscription({name!r})"
         )
@@ -133,7 +143,7 @@ def _resumed(core: Core, of: Heard, wish: Wish, name: str, after: int | None) ->
         number = _number_of(installed)
     what = f"cannot go on with subscription {name!r} after time {time}"
     if time < named.time:
-        raise InterfaceError(f"{what}: it has acknowledged all up to {named.time}; leave from_time out")
+        raise LagError(f"{what}: it has acknowledged all up to {named.time}; leave from_time out")
     wrong = ""
     if named.of != number:
         wrong = "the view was replaced by another one since"
@@ -174,7 +184,7 @@ def _acknowledge(core: Core, subscription: Subscription, time: int | None) -> No
         taken, is_all = subscription.taken()
         upto = taken if time is None else whole_number(time, "time")
         if upto > taken:
-            raise InterfaceError(f"{what} up to time {upto}: they were taken up to {taken}")
+            raise BindError(f"{what} up to time {upto}: they were taken up to {taken}")
         if upto < taken or not is_all:
             number = number if upto > names.replaced.get(named.view, -1) else named.of
         if upto > named.time or (upto == named.time and number != named.of):

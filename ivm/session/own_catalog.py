@@ -14,7 +14,7 @@ import duckdb
 from ivm.called_by_duckdb import let_call
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import CLOCK, READ, is_own
-from ivm.catalog.errors import UnsupportedError
+from ivm.catalog.errors import TransactionError, UnsupportedError
 from ivm.catalog.macro import Macro, Macros
 from ivm.catalog.names import MAIN, as_literal, key, quoted
 from ivm.catalog.schema import Schema, Table
@@ -53,7 +53,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     with core.lock:
         catalog, texts = core.catalog.fixed(), dict(core.engine.oracle_sql)
-        rows = {table.name: core.engine.tables[table.name].count for table in catalog.tables}
+        rows = row_counts(core, catalog)
     with connection(Use.OWN, alone=True, zone=core.settings.zone) as duck:
         let_call(duck, core.functions, catalog.functions.values())
         for statement in _definitions(catalog, texts, rows):
@@ -63,6 +63,18 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
         _add_macros(duck, catalog.macros)
         duck.execute("SET lock_configuration = true")
         yield duck
+
+
+def row_counts(core: Core, catalog: Catalog) -> dict[str, int]:
+    """How many rows tables have; none where a transaction sees a table that others have dropped since it began."""
+    return {table.name: _count(core, table.name) for table in catalog.tables}
+
+
+def _count(core: Core, table: str) -> int:
+    try:
+        return core.engine.tables[table].count
+    except TransactionError:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,6 +249,11 @@ class Pending:
         """Whether other things exist than before."""
         return not self.catalog.is_like(self.before)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether rows, or what exists, are others than before for the transaction."""
+        return self.defines or any(table.is_changed for table in self.tables.values())
+
     def tidy_texts(self) -> int:
         """None are owed."""
         return 0
@@ -262,9 +267,11 @@ class Pending:
         return {name: changes for name, changes in found if changes is not None}
 
     def some_rows(
-        self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table
+        self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
     ) -> tuple[TableStore, TextDictionary]:
-        """What has the rows of a table that meet some of `rows`; see `ivm.session.serving.SomeRows`."""
+        """What has the rows of a table that meet some of `rows`, as of the one time that this shows; see
+        `ivm.session.serving.SomeRows`.
+        """
         return self.tables[table.name].met(keys, rows)
 
     def relations(self) -> Mapping[str, Callable[[Any], Callable[[], pa.Table]]]:

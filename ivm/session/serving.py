@@ -11,8 +11,15 @@ from ivm.catalog.schema import Table
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 
-SomeRows = Callable[[Table, Sequence[tuple[int, ...]], pa.Table], tuple[TableStore, TextDictionary]]
-"""Makes a store of those rows of a table that meet the given ones on keys, and its dictionary."""
+
+class SomeRows(Protocol):
+    """What brings rows of a table here."""
+
+    def __call__(
+        self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
+    ) -> tuple[TableStore, TextDictionary]:
+        """A store of those rows, now or as of a time, that meet the given ones on keys, and its dictionary."""
+        ...
 
 
 class Checkpoints(Protocol):

@@ -79,8 +79,9 @@ class Fixed(Transactions):
 
     def __init__(self, core: Core, time: int | None) -> None:
         super().__init__(core, Holder())
-        self.of_thread.begun = Begun(core, read_only=True, time=core.engine.time if time is None else time)
-        self.core()
+        with core.lock:  # or others commit between the moment and what keeps it
+            self.of_thread.begun = Begun(core, read_only=True, time=core.engine.time if time is None else time)
+            self.core()
 
     def core(self) -> OpenTransaction:
         """What is read. InterfaceError where it was closed."""

@@ -19,8 +19,9 @@ from ivm.subscriptions.backlog import WHEN_FULL, WhenFull
 from ivm.subscriptions.chosen import part_of, shown
 from ivm.subscriptions.forms import FORMS, Form, FormName, form_of
 from ivm.subscriptions.piece import Piece, piece_of
-from ivm.subscriptions.subscription import Subscription, Wish
+from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import spoken
+from ivm.subscriptions.wish import Wish
 
 
 def wish_of(every: Any, form: FormName, progress: bool, limit: int, when_full: WhenFull) -> Wish:

@@ -65,6 +65,11 @@ class Begun:
             self._open = OpenTransaction(self._core, read_only=self._read_only, time=self._time, holder=holder)
         return self._open
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it knows by now what it sees, as a statement of it has run."""
+        return self._open is not None
+
     def abort(self, error: BaseException) -> None:
         """It cannot go on: a statement has failed. What it had is let go."""
         self.error = self.error or str(error).partition("\n")[0] or type(error).__name__
@@ -96,6 +101,12 @@ class Begun:
         if not found:
             raise TransactionError(f"there is no savepoint {name!r} in this transaction; SAVEPOINT makes one")
         return found[-1]
+
+    def renew(self) -> None:
+        """See what there is by now, unless it has changed something, or has a savepoint."""
+        if self._open is not None and not self._savepoints and not self._open.pending.has_changed:
+            self._core.settings.path = self._open.settings.path
+            self.let_go()
 
     def let_go(self) -> None:
         """Let go of what it had, and of what was kept for it."""

@@ -18,7 +18,7 @@ from ivm.session.subscribing import subscribe
 from ivm.session.transactions import Holder, Runs, Transactions
 from ivm.sql.parameters import Parameters
 from ivm.subscriptions.audience import Told
-from ivm.subscriptions.subscription import Wish
+from ivm.subscriptions.wish import Wish
 from ivm.trace.rows.table_store import Mode
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from ivm.session.core import Core
-from ivm.session.named import KEEP, check_name, forget, subscribe_by_name
+from ivm.session.named import KEEP, acknowledge, check_name, forget, subscribe_by_name
 from ivm.session.subscribed_queries import heard
 from ivm.session.subscribing import subscribe, wish_of
 from ivm.sql.parameters import Parameters
@@ -65,6 +65,10 @@ class WithSubscriptions(ABC):
                 return subscribe_by_name(core, of, wish, name, keep, snapshot=snapshot, from_time=from_time)
         with heard(core, view, params) as of:
             return subscribe(core, of, wish, snapshot=snapshot, from_time=from_time)
+
+    def acknowledge(self, name: str, time: int) -> None:
+        """As `Subscription.acknowledge`, for whoever listens by a name just now; BindError if nobody does."""
+        acknowledge(self._open, name, time)
 
     def forget_subscription(self, name: str) -> None:
         """Forget a subscription that has a name, and what it has acknowledged; nothing is kept for it any more.

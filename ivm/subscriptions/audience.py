@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from ivm.subscriptions.backlog import Netted
 from ivm.subscriptions.chosen import Chosen, Key, Place, parts_of
 from ivm.subscriptions.feed import Feed, Mark
-from ivm.subscriptions.piece import Piece
+from ivm.subscriptions.piece import Piece, keep
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.state import Held
+from ivm.trace.updates import Updates
 
 Told = tuple["Listened", Piece]
 """What those are told who listen to the same."""
@@ -24,6 +26,8 @@ class Listened(Held[Subscription]):
         super().__init__()
         self.feed = Feed()
         self._looks_at = 0
+        self._log = 0
+        """The identity of the updates of a log that pieces hold which wait: nothing else has it as long as they do."""
 
     def hold(self, each: Subscription) -> None:
         """One more."""
@@ -37,9 +41,17 @@ class Listened(Held[Subscription]):
         at each.
         """
         self.feed.push(piece, mark)
+        if id(log := piece.log) != self._log:
+            self._keep(log)
         if self.feed.end.number >= self._looks_at:
             self._relieve()
         self.feed.wake()
+
+    def _keep(self, log: Updates | None) -> None:
+        """Let those that wait hold no updates but these: a log that was made anew is to be freed."""
+        links = [each.at for each in self.each() if each.at.next is not None]
+        keep(min(links, key=attrgetter("number"), default=self.feed.end).pieces(), log)
+        self._log = id(log)
 
     def _relieve(self) -> None:
         known: Netted = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Literal, get_args
 
 from ivm.catalog.errors import Error
 from ivm.catalog.types import SqlType
 from ivm.subscriptions.feed import MANY, Link
 from ivm.subscriptions.net import net
-from ivm.subscriptions.piece import Piece
+from ivm.subscriptions.piece import Piece, keep
 
 WhenFull = Literal["coalesce", "block", "fail"]
 WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
@@ -43,6 +44,17 @@ class Backlog:
         assert self.at.piece is not None, "something waits"
         return self.at.piece
 
+    def some(self, most: int) -> list[Piece]:
+        """The first that wait, at most so many."""
+        return list(islice(chain(self.pieces, self.at.pieces()), most))
+
+    def behind_nothing(self) -> Backlog:
+        """The same from the first piece on in which something changes."""
+        left = self
+        while not left.is_empty and not left.first.rows:
+            left = left.behind_first()
+        return left
+
     def behind_first(self) -> Backlog:
         """What waits behind the first."""
         if self.pieces:
@@ -71,17 +83,19 @@ class Backlog:
         return Backlog(at, (*pieces, last) if last.rows else pieces)
 
     def ended(self, reason: Error | None) -> Backlog:
-        """The same, to which nothing is added any more."""
-        return Backlog(Link(-1, 0), self.waiting, True, reason)
+        """The same, to which nothing is added any more, and for which no log is held."""
+        waiting = self.waiting
+        keep(waiting)
+        return Backlog(Link(-1, 0), waiting, True, reason)
 
     @property
     def waiting(self) -> tuple[Piece, ...]:
         """All that waits."""
-        return (*self.pieces, *self._chain()[1])
+        return (*self.pieces, *self.at.pieces())
 
     def _netted_chain(self, types: Sequence[SqlType]) -> tuple[Link, Piece]:
-        link, chain = self._chain()
-        return link, net(chain, types) if len(chain) > 1 else chain[0]
+        link, found = self._chain()
+        return link, net(found, types) if len(found) > 1 else found[0].apart()
 
     def _chain(self) -> tuple[Link, list[Piece]]:
         """What the chain has, and its end."""

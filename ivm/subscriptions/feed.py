@@ -6,7 +6,7 @@ all have passed is freed without anybody looking for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ivm.subscriptions.piece import Piece
 
@@ -33,6 +33,13 @@ class Link:
         self.piece: Piece | None = None
         self.next: Link | None = None
 
+    def pieces(self) -> Iterator[Piece]:
+        """What was told from here on, by now."""
+        link = self
+        while link.next is not None and link.piece is not None:
+            yield link.piece
+            link = link.next
+
 
 class Feed:
     """The chain, by its open end, and who waits for more. One thread at a time adds to it; any number read it."""
@@ -48,7 +55,7 @@ class Feed:
         end = self.end
         if end.behind != mark:
             end.piece = piece
-            end.next = Link(mark, end.number + 1 + piece.rows // MANY)
+            end.next = Link(mark, end.number + 1 + piece.most // MANY)
             self.end = end.next
 
     def wake(self) -> None:

@@ -5,43 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 
 import pyarrow as pa
 
 from ivm.catalog.errors import Error, InterfaceError, LagError
 from ivm.catalog.types import SqlType
-from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
+from ivm.subscriptions.backlog import Backlog, Netted
 from ivm.subscriptions.chosen import Chosen
-from ivm.subscriptions.feed import Feed, Reached, Wake
-from ivm.subscriptions.forms import Form, FormName
+from ivm.subscriptions.feed import Feed, Link, Reached, Wake
+from ivm.subscriptions.forms import Form
 from ivm.subscriptions.net import net
-from ivm.subscriptions.piece import Piece, joined
+from ivm.subscriptions.piece import Piece, joined, make_tables
+from ivm.subscriptions.rests import Rests
 from ivm.subscriptions.unnamed import spoken
 from ivm.subscriptions.waiting import ending, waking
+from ivm.subscriptions.wish import Wish
 
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """How somebody wants to be told of changes.
-
-    `commits` and `seconds`: at most once in so many, as `every` says. `limit`: how much may wait, in commits.
-    """
-
-    form: FormName = "changes"
-    commits: int = 0
-    seconds: float = 0.0
-    progress: bool = False
-    limit: int = 1000
-    when_full: WhenFull = "coalesce"
-
-    @property
-    def is_rare(self) -> bool:
-        """Whether changes wait for others to be told together."""
-        return bool(self.commits or self.seconds)
+_AT_ONCE = 64
+"""So many commits are made tables of together."""
 
 
 class Subscription:
@@ -83,6 +68,7 @@ class Subscription:
         self._backlog = Backlog(feed.end)
         self._taken = self._marked = begins
         self._told_at = 0.0
+        self._rests = Rests()
         self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
         self._wakes: set[Wake] = set()
         self._refusal = ""
@@ -109,7 +95,7 @@ class Subscription:
         """As `time`, which may be of a commit that a loss of power takes away."""
         reached = self._reached.time  # first: what is told after this was not reached by then
         with self._lock:
-            return max(self._taken, reached) if self._open and self._backlog.is_empty else self._taken
+            return max(self._taken, reached) if self._open and self._is_empty else self._taken
 
     def taken(self) -> tuple[int, bool]:
         """As `up_to`, and whether nothing waits of all that was told by now."""
@@ -120,9 +106,9 @@ class Subscription:
         """Say that all changes up to a logical time have been carried out, or all that were taken: who subscribes by
         the same name next is told of those after it, also after the end of the process, however it came.
 
-        On disk, that is certain when this returns. InterfaceError without a name, if another has subscribed by it
-        since, or for a time up to which not all was taken; StorageError if it cannot be written, and nothing has
-        changed. Cost: on disk, that of two or three syncs.
+        On disk, that is certain when this returns. InterfaceError without a name, or if another has subscribed by
+        it since; BindError for a time up to which not all was taken; StorageError if it cannot be written, and nothing
+        has changed. Cost: on disk, that of two or three syncs.
         """
         self._check_here()
         if self._acknowledge is None:
@@ -139,8 +125,8 @@ class Subscription:
     @property
     def waiting(self) -> tuple[int, int]:
         """How many commits wait to be taken, and how many changes in them. Cost: a look at each of these commits."""
-        pieces = self._backlog.waiting
-        return len(pieces), sum(piece.rows for piece in pieces)
+        rows = [piece.rows for piece in self._backlog.waiting if piece.rows]
+        return len(rows), sum(rows)
 
     @property
     def ended(self) -> str | None:
@@ -158,7 +144,7 @@ class Subscription:
         """
         self._check_here()
         if timeout != 0:
-            self._wait(lambda: not self._backlog.is_empty, timeout)
+            self._wait(lambda: not self._is_empty, timeout)
         with self._lock:
             self._check_goes_on()
             found = self._take_all()
@@ -169,6 +155,10 @@ class Subscription:
         """Tables of changes, one for each commit, or as seldom as was wished; blocks for more until it is closed."""
         while True:
             self._check_here()
+            waiting, rest = self._backlog, self._rest()
+            if rest:
+                sleep(rest)
+                self._rests.rested(waiting)
             self._wait(self._is_due, None)
             with self._lock:
                 table = self._take_due()
@@ -182,8 +172,14 @@ class Subscription:
 
     async def __aiter__(self) -> AsyncIterator[pa.Table]:
         """As iterating does, awaiting what it blocks for. A task that is cancelled while it waits has taken nothing."""
+        from asyncio import sleep  # noqa: PLC0415  see `waking`
+
         while True:
             self._check_here()
+            waiting, rest = self._backlog, self._rest()
+            if rest:
+                await sleep(rest)
+                self._rests.rested(waiting)
             wait, wake = waking()
             try:
                 self._wake_by(wake)
@@ -224,6 +220,11 @@ class Subscription:
         self._refusal = refusal
 
     @property
+    def at(self) -> Link:
+        """Where it stands in the feed."""
+        return self._backlog.at
+
+    @property
     def room(self) -> int:
         """How many more commits may wait before there are too many; none, or fewer, where there are."""
         return self.wish.limit - self._backlog.behind(self._feed.end) if self._open else self.wish.limit
@@ -238,6 +239,8 @@ class Subscription:
                 self._backlog = self._backlog.netted(self._types, known)
         elif self.wish.when_full == "fail":
             with self._lock:
+                if self._is_empty or self.room > 0:
+                    return
                 self._backlog = Backlog(self._feed.end).ended(LagError(self._lag()))
 
     def has_room(self, timeout: float) -> bool:
@@ -263,7 +266,7 @@ class Subscription:
     def _check_goes_on(self) -> None:
         """Raise why nothing is pending, nor will be; the lock is held."""
         reason = self._backlog.reason
-        if reason is not None and self._backlog.is_empty:
+        if reason is not None and self._is_empty:
             raise type(reason)(*reason.args)
 
     @property
@@ -280,6 +283,26 @@ class Subscription:
             f"subscribe again with {again}"
         )
 
+    @property
+    def _is_empty(self) -> bool:
+        """Whether nothing waits in which something changes: a commit may have taken back what it did."""
+        with self._lock:
+            left = self._backlog.behind_nothing()
+            if left is not self._backlog:
+                self._backlog = left
+                if self.wish.when_full == "block":
+                    self._wake()
+            return left.is_empty
+
+    def _rest(self) -> float:
+        """Seconds for who iterates to rest before he waits. Tables of what waits are made together, if it is much."""
+        backlog = self._backlog
+        if not self.wish.is_rare and not backlog.is_empty and backlog.first.made is None:
+            waiting = backlog.some(_AT_ONCE)
+            if len(waiting) > 1:
+                make_tables(waiting)
+        return self._rests.due() if self._open and not self._is_due() else 0.0
+
     def _is_due(self) -> bool:
         """Whether there is something for who iterates."""
         if not self._has_more():
@@ -288,7 +311,7 @@ class Subscription:
         return not self._open or (enough and self._early() <= 0)
 
     def _has_more(self) -> bool:
-        return not self._backlog.is_empty or (self.wish.progress and self.up_to() > self._marked)
+        return not self._is_empty or (self.wish.progress and self.up_to() > self._marked)
 
     def _early(self) -> float:
         """Seconds until another table may be told."""
@@ -298,7 +321,7 @@ class Subscription:
         """What who iterates is to be given now; the lock is held."""
         if not self._is_due():
             return None
-        if self._backlog.is_empty or self.wish.is_rare:
+        if self._is_empty or self.wish.is_rare:
             found = self._take_all()
         else:
             found = self._form.told(self._take([self._backlog.first], self._backlog.behind_first()))
@@ -325,6 +348,8 @@ class Subscription:
 
     def _wait(self, is_there: Callable[[], bool], timeout: float | None) -> None:
         """Wait until something is there or it is closed, or `timeout` seconds have passed."""
+        if is_there():
+            return
         until = None if timeout is None else monotonic() + timeout
         woken: SimpleQueue[None] = SimpleQueue()
         wake = partial(woken.put, None)

@@ -110,7 +110,7 @@ def test_what_there_is(pair):
     assert "exchange 1" in db.explain("SELECT price, count(*) FROM sale GROUP BY price")
     shown = db.sql("SELECT view, rows, incremental FROM ivm_views ORDER BY view").arrow().to_pylist()
     assert [(each["view"], each["rows"]) for each in shown] == [("best", 3), ("cities", 3)]
-    for name in ("ivm_arrangements", "ivm_operators", "ivm_commits", "ivm_exchanges"):
+    for name in ("ivm_arrangements", "ivm_operators", "ivm_dataflow", "ivm_commits", "ivm_exchanges"):
         assert db.sql(f"SELECT count(*) AS n FROM {name}").arrow().column("n")[0].as_py() > 0
     assert rows(db.sql("SHOW TABLES").arrow()) == rows(one.sql("SHOW TABLES").arrow())
     assert rows(db.sql("DESCRIBE sale").arrow()) == rows(one.sql("DESCRIBE sale").arrow())

@@ -66,7 +66,7 @@ class Consumer:
         try:
             self._acknowledged = next((row[0] for row in db.sql(known, [self.name]).fetchall()), -1)
             self._subscription = db.subscribe(self._of(), self.params, name=self.name, snapshot=True)
-        except (ivm.LagError, ivm.InterfaceError):
+        except ivm.LagError:
             if not self._is_replaced:
                 raise
             db.forget_subscription(self.name)

@@ -102,12 +102,12 @@ def test_a_name_has_one_who_listens_and_one_view(path):
             first.acknowledge()
         assert len(_told(second)) == 1
         for of, params in (("SELECT * FROM revenue WHERE city = ?", ["Bern"]), (QUERY, ["Bern"])):
-            with pytest.raises(ivm.InterfaceError, match="another name, or forget that one"):
+            with pytest.raises(ivm.BindError, match="another name, or forget that one"):
                 db.subscribe(of, params, name="etl")
-        with pytest.raises(ivm.InterfaceError, match="they were taken up to 2"):
+        with pytest.raises(ivm.BindError, match="they were taken up to 2"):
             second.acknowledge(9)
         second.acknowledge()
-        with pytest.raises(ivm.InterfaceError, match="has acknowledged all up to 2"):
+        with pytest.raises(ivm.LagError, match="has acknowledged all up to 2"):
             db.subscribe("revenue", name="etl", from_time=1)
         db.forget_subscription("etl")
         with pytest.raises(ivm.InterfaceError, match="or it was forgotten"):
@@ -239,3 +239,28 @@ def test_a_damaged_file_is_said_and_a_copy_has_no_names(path, tmp_path):
         _open(path)
     (path / NAME).unlink()
     _open(path).close()
+
+
+@pytest.mark.parametrize("durability", ["commit", "off"])
+def test_after_a_loss_of_power_what_was_acknowledged_is_there_and_no_more(durability):
+    disk, chance = Disk(), random.Random(7)
+    db = opened(disk, durability)
+    db.sql(MADE)
+    etl = db.subscribe("revenue", name="etl")
+    acknowledged = [(0, -1), (len(disk.steps), db.time)]
+    for number in range(3, 9):
+        db.sql(f"INSERT INTO sale VALUES ({number}, 'Bern', 1)")
+        if number == 5:
+            db.sql("CHECKPOINT")
+        if number % 2:
+            etl.fetch()
+            etl.acknowledge()
+            acknowledged.append((len(disk.steps), db.time))
+    for done in range(1, len(disk.steps) + 1, 5):
+        certain = max(time for by, time in acknowledged if by <= done)
+        for files in disk.after_loss(done, chance):
+            found = opened(Disk(files))
+            time = dict(found.sql("SELECT name, acknowledged FROM ivm_subscriptions").fetchall()).get("etl", -1)
+            assert certain <= time <= found.time
+            if time >= 0:
+                assert len(_told(found.subscribe("revenue", name="etl"))) == 2 * (found.time - time)

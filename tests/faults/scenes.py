@@ -277,7 +277,7 @@ def grow(db: ivm.Database, first: int) -> None:
     db.apply({"h": {"id": list(rows), "g": [i % 3 for i in rows], "x": [(i * 11) % 17 - i for i in rows]}})
 
 
-READS = ("read", "select", "state", "subscribe", "fetch")
+READS = ("read", "select", "state", "subscribe", "fetch", "named")
 
 
 def reads(world: World) -> dict[str, Callable[[], object]]:
@@ -287,6 +287,12 @@ def reads(world: World) -> dict[str, Callable[[], object]]:
     def subscribe() -> None:
         with db.subscribe(name, snapshot=True) as subscription:
             subscription.fetch()
+
+    def named() -> None:
+        with db.subscribe(name, name="etl", snapshot=True) as subscription:
+            subscription.fetch()
+            subscription.acknowledge()
+        db.forget_subscription("etl")
 
     def after_commits() -> None:
         with db.subscribe(name, snapshot=True) as subscription:
@@ -299,4 +305,5 @@ def reads(world: World) -> dict[str, Callable[[], object]]:
         "state": partial(db.sql, "SELECT * FROM ivm_arrangements, ivm_operators, ivm_views"),
         "subscribe": subscribe,
         "fetch": after_commits,
+        "named": named,
     }

@@ -25,7 +25,7 @@ _COMMITS = [
     "grown:insert",
     "loops:times",
 ]
-_OTHERS = ["sets:subscribe", "sets:fetch", "joins:drop", "joins:create", "loops:create"]
+_OTHERS = ["sets:subscribe", "sets:fetch", "sets:named", "joins:drop", "joins:create", "loops:create"]
 
 
 def _run(*given: str) -> None:

@@ -55,7 +55,9 @@ PLACES = (
     # What writes tables of Delta's; it is optional.
     _place("ivm.deliveries", 4, "pyarrow", "deltalake"),
     # What a server speaks by; it stands around the face, and nothing else of the engine knows of it.
-    _place("ivm.serve", 6, "duckdb", "numpy", "pyarrow", "starlette", "typer", "rich", "uvicorn"),
+    _place("ivm.serve", 6, "duckdb", "numpy", "pyarrow", "starlette", "typer", "rich", "uvicorn", "h11"),
+    # Dialects of SQLAlchemy's, which it finds by itself; nothing else of the engine knows of them.
+    _place("ivm.sqlalchemy", 6, "sqlalchemy"),
     # Section 12: Spark's own interfaces, which nothing else of the engine sees. py4j is what pyspark raises errors of.
     _place("ivm.spark", 6, "pyspark", "py4j", "pyarrow", "numpy"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.

@@ -46,6 +46,7 @@ ALLOWED = {
     "ivm.trace.ordered.window_tree.WindowTree.segments": "what writes states to disk calls it",
     "ivm.trace.keyed.groups.Groups.segments": "what writes states to disk calls it",
     "ivm.trace.columns.segment": "what writes states to disk, and reads them, calls it",
+    "ivm.sqlalchemy.reflecting.Reflecting": "SQLAlchemy asks for it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }
 

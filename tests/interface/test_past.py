@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +27,26 @@ CREATE VIEW few AS SELECT count(*) AS n, max(what) AS last FROM sale, log;
 """
 RELATIONS = {"city": "*", "sale": "id, city, price", "log": "*", "revenue": "*", "bag": "*", "few": "*"}
 OTHERS = [("SELECT city, count(*) AS n, min(price) AS least FROM sale GROUP BY city", "late"), ("FROM few", "later")]
+
+
+def test_a_snapshot_can_be_taken_whoever_commits() -> None:
+    with ivm.connect(compile="off") as db:
+        db.sql(SETUP)
+        over = threading.Event()
+
+        def commit() -> None:
+            while not over.is_set():
+                db.sql("INSERT INTO log VALUES ('x')")
+
+        others = threading.Thread(target=commit)
+        others.start()
+        try:
+            for _ in range(40):
+                with db.snapshot() as held:
+                    assert held.sql("SELECT count(*) FROM log").fetchall() == [(len(held.view("bag").fetchall()),)]
+        finally:
+            over.set()
+            others.join()
 
 
 def rows(found: Any) -> Counter[str]:
@@ -303,7 +324,50 @@ def test_over_shards() -> None:
         with db.snapshot() as then:
             assert then.sql("FROM log").fetchall() == [("x",)] == db.sql("FROM bag AS OF 1").fetchall()
             db.sql("INSERT INTO log VALUES ('y')")
-            refused(lambda: then.sql("FROM log"), ivm.TransactionError, "shards keep no past")
-        refused(lambda: db.sql("FROM log AS OF 1"), ivm.TransactionError, "shards keep no past")
-        refused(lambda: db.sql("FROM bag AS OF 1"), ivm.TransactionError, "shards keep no past")
-        assert db.sql("SELECT count(*) FROM sale AS OF 1, bag AS OF 2").fetchall() == [(0,)]
+            assert then.sql("FROM log").fetchall() == then.sql("FROM bag").fetchall() == [("x",)]
+            db.sql("BEGIN")
+            assert len(db.sql("FROM log").fetchall()) == len(db.sql("FROM bag").fetchall()) == 2
+            committed_aside(db, "INSERT INTO log VALUES ('z')")
+            assert len(db.sql("FROM log").fetchall()) == len(db.sql("FROM bag").fetchall()) == 2
+            db.sql("COMMIT")
+            for number in range(9):
+                db.sql(f"INSERT INTO log VALUES ('{number}')")
+            db.sql("BEGIN")
+            db.sql("FROM log")
+            for number in range(10):
+                committed_aside(db, f"INSERT INTO log VALUES ('{number}')")
+            for of in ("log", "bag"):
+                refused(partial(db.sql, f"FROM {of}"), ivm.TransactionError, "from time 13 on|aborted")
+                refused(partial(then.sql, f"FROM {of}"), ivm.BindError, "times from 13 to 22")
+            db.sql("ROLLBACK")
+            for of in ("log", "bag"):
+                refused(partial(db.sql, f"FROM {of} AS OF 2"), ivm.BindError, "times from 13 to 22")
+        assert db.sql("SELECT count(*) FROM sale AS OF 13, bag AS OF 14").fetchall() == [(0,)]
+        db.sql("CREATE TABLE late AS SELECT 1 AS x; CREATE MATERIALIZED VIEW of_late AS SELECT x FROM late")
+        for of in ("late", "of_late"):
+            refused(partial(db.sql, f"FROM {of} AS OF 15"), ivm.BindError, "known from time 2[23] on")
+
+
+def test_over_shards_all_is_as_it_was() -> None:
+    chance = Random(3)
+    with ivm.connect(shards=2, compile="off", history=100) as db:
+        db.sql(SETUP)
+        texts = {**{name: f"FROM {name}" for name in RELATIONS}, "point": "SELECT price FROM sale WHERE id = 3"}
+        was = [{name: rows(db.sql(text)) for name, text in texts.items()}]
+        while db.time < 25:
+            before = db.time
+            with suppress(ivm.ConstraintError):
+                db.sql(statement(chance))
+            if db.time > before:
+                was.append({name: rows(db.sql(text)) for name, text in texts.items()})
+        for time in range(1, 26, 3):
+            with db.snapshot(time) as held:
+                assert {name: rows(held.sql(text)) for name, text in texts.items()} == was[time], time
+            assert rows(db.sql(f"FROM revenue AS OF {time}")) == was[time]["revenue"]
+
+
+def committed_aside(db: ivm.Database, text: str) -> None:
+    """A commit of somebody else."""
+    other = threading.Thread(target=db.sql, args=(text,))
+    other.start()
+    other.join()

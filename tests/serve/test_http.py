@@ -169,19 +169,26 @@ def test_names_that_are_not_there(client):
     assert client.get("/views/revenue", Accept="image/png").status == 400
 
 
-def test_the_console_asks_what_there_is(client):
+def test_the_page_is_one_answer(client):
     page = Client(client.address).get("/")
     text = page.body.decode()
     assert page.headers["Content-Type"].startswith("text/html")
     assert "connect-src 'self'" in page.headers["Content-Security-Policy"]
     assert "://" not in text  # nothing comes from elsewhere
-    statements = re.findall(r'sql\(\s*[`"](SELECT [^`"]*)[`"]', text)
-    assert len(statements) == 3
+    assert "{{" not in text
+    statements = re.findall(r"(?:= |sql\()[`\"](SELECT [^`\"$]*)[`\"]", text)
+    assert len(statements) == 5
     for each in statements:
-        assert isinstance(client.sql(each, ["revenue"] if "?" in each else None), list), each
-    assert client.sql("EXPLAIN " + client.get("/views").json[0]["sql"])[0]["explain"]
-    with client.events("/views/revenue/changes?every=200ms") as events:
-        assert events.next().data == []
+        assert isinstance(client.sql(each), list), each
+
+
+def test_what_the_page_shows_first(client):
+    told = client.get("/top").json
+    assert told["views"]["revenue"]["rows"] == 2
+    assert {"time", "commits", "p99"} <= told["commits"].keys()
+    assert told["memory"]["table"] > 0
+    assert Client(client.address).get("/top").status == 401
+    assert Client(client.address, {"Authorization": "Bearer bot"}).get("/top").status == 200
 
 
 def test_who_only_reads(client):

@@ -31,14 +31,42 @@ def test_events(client, db):
             [{"city": "Rome", "total": 7.0, "_time": db.time, "_diff": 1}],
         )
     db.sql("DELETE FROM sale WHERE id = 4; INSERT INTO sale VALUES (5, 'Riga', 1, NULL)")
+    with client.events("/views/revenue/changes?snapshot=true", Last_Event_ID=str(come.id)) as events:
+        missed = events.next()  # a browser asks again in the same words, and has the rows
+        assert (missed.kind, len(missed.data)) == ("changes", 2)
     with client.events("/views/revenue/changes", Last_Event_ID=str(come.id)) as events:
         assert {(row["city"], row["_diff"]) for row in events.next().data} == {("Rome", -1), ("Riga", 1)}
+    with client.events("/views/revenue/changes?snapshot=true", Last_Event_ID=str(come.id)) as events:
+        again = events.next()
+        assert (again.kind, len(again.data)) == ("changes", 2)  # no rows that he has to forget what he knows for
         db.sql("DROP VIEW revenue")
         last = events.next()
         assert (last.kind, last.data["kind"]) == ("end", "ViewDroppedError")
         assert events.rest() == []
     assert client.get("/views/revenue/changes").status == 404
     assert client.get("/views/plain/changes").status == 400
+
+
+def test_a_name_goes_on_behind_what_was_acknowledged(client, db):
+    path = "/views/revenue/changes?name=till/1&snapshot=true"
+    with client.events(path) as events:
+        assert events.next().kind == "snapshot"
+    with client.events(path) as events:
+        begun = events.next()
+        assert (begun.kind, len(begun.data)) == ("snapshot", 2)
+        assert client.post(f"/subscriptions/till/1?time={begun.id}", "").status == 204
+        db.sql("DELETE FROM sale WHERE id = 2")
+        assert events.next().kind == "changes"
+    for _ in range(2):
+        with client.events(path) as events:
+            missed = events.next()
+            assert (missed.kind, [row["city"] for row in missed.data]) == ("changes", ["Oslo"])
+    with client.events(path, Last_Event_ID=str(missed.id)) as events:
+        assert (events.next().data, db.sql("SELECT behind FROM ivm_subscriptions").fetchall()) == ([], [(0,)])
+    assert client.get(path, Last_Event_ID="1").status == 410  # that is acknowledged
+    assert Client(client.address, {"Authorization": "Bearer bot"}).get(path).status == 403
+    assert [client.post(f"/subscriptions/{wrong}", "").status for wrong in ("x?time=1", "till/1?time=x")] == [400, 400]
+    assert [client.ask("DELETE", "/subscriptions/till/1").status for _ in range(2)] == [204, 400]
 
 
 def test_events_in_other_forms(client, db):

@@ -112,7 +112,8 @@ def test_a_server_that_ends_says_so():
             serve(db, Settings(http=None, postgres=port))
         slow, found = "SELECT count(*) FROM range(20000000) WHERE range % 7 = 3", list[int]()
         with psycopg.connect(host="127.0.0.1", port=port, user="bob", autocommit=True) as busy:
-            busy.execute("CREATE TABLE t (i INTEGER); BEGIN; INSERT INTO t VALUES (1)")
+            busy.execute("CREATE TABLE t (i INTEGER)")
+            busy.execute("BEGIN; INSERT INTO t VALUES (1)")
             at_work = threading.Thread(target=lambda: found.append(_answer(busy, slow)))
             at_work.start()
             time.sleep(0.05)

@@ -79,6 +79,20 @@ QUERIES = {
         ('information_schema', 'eu') AND table_type = 'BASE TABLE' ORDER BY 1""": [("item",), ("sale",)],
     "SELECT tablename, 'table' FROM pg_tables WHERE schemaname ILIKE 'eu'": [("stock", "table")],
     "SELECT db.oid > 0, db.datname FROM pg_catalog.pg_database db WHERE datallowconn": [(True, "memory")],
+    """SELECT DISTINCT view.relname, of.relname FROM pg_class view JOIN pg_depend own ON own.refobjid = view.oid AND own.classid =
+        'pg_rewrite'::regclass AND own.deptype = 'i' JOIN pg_depend d ON d.objid = own.objid AND d.refobjid <> own.refobjid
+        JOIN pg_class of ON of.oid = d.refobjid WHERE of.relname NOT LIKE 'pg\\_%'""": [("dear", "item")],
+    "SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> ALL ('{a,\"b\"}'::text[]) AND word = 'cast'": [
+        ("cast",)
+    ],
+    "SELECT i.indkey[0], i.indoption[0] FROM pg_index i WHERE indisprimary": [(1, 0)],
+    'SELECT schema_name FROM "memory".INFORMATION_SCHEMA.schemata ORDER BY 1': [
+        ("eu",),
+        ("information_schema",),
+        ("main",),
+        ("pg_catalog",),
+    ],
+    "SELECT conindid = 'item_pkey'::regclass FROM pg_constraint WHERE contype = 'f'": [(True,)],
     "SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'": [],
 }
 """What JDBC's driver, Grafana, DBeaver and dbt ask, shortened, and what they are told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -10,11 +11,12 @@ from pyarrow import flight
 
 from ivm.catalog.errors import AccessError, Error, UnsupportedError
 from ivm.results.result import tuples_of
-from ivm.serve.errors import CancelledError, DeniedError, LimitError, NotFoundError, TooLongError
+from ivm.serve.errors import BusyError, CancelledError, DeniedError, LimitError, NotFoundError, TooLongError
 from ivm.serve.flight.held import Everything, Prepared
 from ivm.serve.flight.ingest import ingest
 from ivm.serve.flight.messages import Message, command, wrapped, written
 from ivm.serve.flight.metadata import ANSWERS
+from ivm.serve.flight.places import Places
 from ivm.serve.flight.streams import streamed
 from ivm.serve.flight.who import caller
 from ivm.serve.inside import Inside, Session, log
@@ -25,12 +27,21 @@ _RESULT = b"\x00result:"
 _ACTIONS = ("BeginTransaction", "EndTransaction", "CreatePreparedStatement", "ClosePreparedStatement")
 
 
+class _Call(threading.local):
+    """The call that a thread carries out, and the sessions that work for it."""
+
+    context: Any = None
+    sessions: list[Session]
+
+
 class Calls:
     """Carries out calls, each in a thread of the server's."""
 
     def __init__(self, inside: Inside) -> None:
         self.inside = inside
         self.held = Everything()
+        self._places = Places(inside.settings.limits.connections)
+        self._call = _Call()
 
     def server(self, location: str, **options: Any) -> Any:
         """A server, which listens already."""
@@ -38,11 +49,23 @@ class Calls:
 
     def told(self, work: Callable[[User], T], context: Any) -> T:
         """Do something for who calls; errors are told as Flight has them."""
+        self._call.context, self._call.sessions = context, []
         try:
-            return work(caller(self.inside.gate, context))
+            with self._places.one():
+                return work(caller(self.inside.gate, context))
         except Error as error:
             log.info("refused a call of Flight: %s", error)
             raise as_flight(error) from None
+        finally:
+            for each in self._call.sessions:
+                each.gone = None
+            self._call.context = None
+
+    def _for_call(self, session: Session) -> Session:
+        """A session whose statements end with the client of this thread's call."""
+        session.gone = self._call.context.is_cancelled
+        self._call.sessions.append(session)
+        return session
 
     def asked(self, user: User, descriptor: Any) -> Any:
         """What there is to fetch, and how; a query has been answered by then."""
@@ -59,7 +82,7 @@ class Calls:
         """The rows of a result, once; or of a view, or its changes as they come."""
         if ticket.startswith(_RESULT):
             return flight.RecordBatchStream(self.held.results.take(user.name, ticket.removeprefix(_RESULT)))
-        return streamed(self.inside, self.inside.session(user), ticket, context)
+        return streamed(self.inside, self._places, self.inside.session(user), ticket, context)
 
     def put(self, user: User, descriptor: Any, reader: Any, writer: Any) -> None:
         """Rows that come: for a table, or the parameters of a statement."""
@@ -73,6 +96,7 @@ class Calls:
                 writer.write(written({1: asked.bytes(1)}))
             case "CommandPreparedStatementUpdate":
                 prepared = self.held.prepared.get(user.name, asked.bytes(1))
+                self._for_call(prepared.session)
                 writer.write(written({1: _run_all(prepared, tuples_of(self._received(reader)))}))
             case "CommandStatementIngest":
                 session = self._session(user, asked.bytes(6))
@@ -109,14 +133,17 @@ class Calls:
             return self._session(user, asked.bytes(2)).sql(asked.text(1) or "").arrow()
         if name == "CommandPreparedStatementQuery":
             prepared = self.held.prepared.get(user.name, asked.bytes(1))
-            return prepared.session.sql(prepared.text, prepared.rows[0] if prepared.rows else None).arrow()
+            return (
+                self._for_call(prepared.session).sql(prepared.text, prepared.rows[0] if prepared.rows else None).arrow()
+            )
         if name not in ANSWERS:
             raise UnsupportedError(f"cannot answer {name}; ask by SQL, or one of {', '.join(ANSWERS)}")
         return ANSWERS[name](self.inside.session(user), asked)
 
     def _session(self, user: User, transaction: bytes) -> Session:
         """That of a transaction; one of its own for who has none."""
-        return self.held.transactions.get(user.name, transaction) if transaction else self.inside.session(user)
+        held = self.held.transactions.get(user.name, transaction) if transaction else None
+        return self._for_call(self.inside.session(user) if held is None else held)
 
     def _received(self, reader: Any) -> pa.Table:
         """All rows that come. LimitError for too much."""
@@ -159,6 +186,8 @@ def as_flight(error: Error) -> Exception:
             return flight.FlightUnauthorizedError(text)
         case TooLongError():
             return flight.FlightTimedOutError(text)
+        case BusyError():
+            return flight.FlightUnavailableError(text)
         case CancelledError():
             return flight.FlightCancelledError(text)
         case NotFoundError():

@@ -10,19 +10,20 @@ import pyarrow as pa
 from pyarrow import flight
 
 from ivm.catalog.errors import Error, InterfaceError, TypeMismatchError
+from ivm.serve.flight.places import Places
 from ivm.serve.inside import Inside, Session
 from ivm.subscriptions.subscription import Subscription
 
 _LOOK_SECONDS = 0.2
 """So often it is looked whether the client is still there, and the server goes on."""
-_TAKES = {"changes", "snapshot", "from_time", "every", "form", "limit", "when_full"}
+_TAKES = {"changes", "snapshot", "from_time", "every", "form", "limit", "when_full", "name", "keep"}
 
 
-def streamed(inside: Inside, session: Session, ticket: bytes, context: Any) -> Any:
+def streamed(inside: Inside, places: Places, session: Session, ticket: bytes, context: Any) -> Any:
     """What a ticket asks for: a view by its name, or its changes by an object of JSON. TypeMismatchError, BindError.
 
     `{"changes": "revenue", "snapshot": true}` takes what `Database.subscribe` does. The metadata of each batch is the
-    ticket with which to go on behind it.
+    ticket with which to go on behind it; where there is a name, that acknowledges what came before.
     """
     text = ticket.decode(errors="replace")
     if not text.startswith("{"):
@@ -32,7 +33,9 @@ def streamed(inside: Inside, session: Session, ticket: bytes, context: Any) -> A
     subscription = session.db.subscribe(view, **wish)
     first = subscription.fetch()
     again = {name: value for name, value in wish.items() if name not in ("snapshot", "from_time")} | {"changes": view}
-    return flight.GeneratorStream(first.schema, _batches(inside, subscription, first, again, context))
+    batches = _batches(inside, places, subscription, first, again, context)
+    next(batches)  # so that it ends as it should, though nobody may ask it for any more
+    return flight.GeneratorStream(first.schema, batches)
 
 
 def _wish(text: str) -> dict[str, Any]:
@@ -50,10 +53,13 @@ def _wish(text: str) -> dict[str, Any]:
 
 
 def _batches(
-    inside: Inside, subscription: Subscription, first: pa.Table, again: dict[str, Any], context: Any
+    inside: Inside, places: Places, subscription: Subscription, first: pa.Table, again: dict[str, Any], context: Any
 ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
+    """What changes, behind one item that is none."""
     inside.meter.add("streams", 1, door="flight")
+    places.keep()
     try:
+        yield pa.RecordBatch.from_pylist([], first.schema), b""
         table, has_begun = first, False
         while not context.is_cancelled():
             ticket = json.dumps(again | {"from_time": subscription.time}).encode()
@@ -72,4 +78,5 @@ def _batches(
         raise flight.FlightServerError(str(error)) from None
     finally:
         inside.meter.add("streams", -1, door="flight")
+        places.leave()
         subscription.close()

@@ -27,12 +27,12 @@ from ivm.catalog.errors import (
 from ivm.serve.errors import CancelledError, DeniedError, LimitError, NotFoundError, TooLongError
 from ivm.serve.http.access import admitted
 from ivm.serve.http.changes import change_table
-from ivm.serve.http.console import console
+from ivm.serve.http.console import console, top
 from ivm.serve.http.desk import Desk
 from ivm.serve.http.metrics import metrics
 from ivm.serve.http.rows import list_tables, list_views, read_table, read_view
 from ivm.serve.http.statements import run_sql
-from ivm.serve.http.streams import send_events, send_messages
+from ivm.serve.http.streams import acknowledge, forget, send_events, send_messages
 from ivm.serve.inside import Inside, log
 
 
@@ -43,16 +43,19 @@ def application(desk: Desk) -> ASGIApp:
         Route("/health", partial(_health, desk)),
         Route("/me", partial(_me, desk)),
         Route("/metrics", partial(metrics, desk)),
+        Route("/top", partial(top, desk)),
         Route("/sql", partial(run_sql, desk), methods=["POST"]),
         Route("/tables", partial(list_tables, desk)),
-        Route("/tables/{name}", partial(read_table, desk)),
-        Route("/tables/{name}", partial(change_table, desk), methods=["POST"]),
+        Route("/tables/{name:path}", partial(read_table, desk)),
+        Route("/tables/{name:path}", partial(change_table, desk), methods=["POST"]),
         Route("/views", partial(list_views, desk)),
-        Route("/views/{name}", partial(read_view, desk)),
-        Route("/views/{name}/changes", partial(send_events, desk)),
+        Route("/views/{name:path}/changes", partial(send_events, desk)),
+        Route("/views/{name:path}", partial(read_view, desk)),
         Route("/changes", partial(send_events, desk)),
+        Route("/subscriptions/{name:path}", partial(acknowledge, desk), methods=["POST"]),
+        Route("/subscriptions/{name:path}", partial(forget, desk), methods=["DELETE"]),
         WebSocketRoute("/changes", partial(send_messages, desk)),
-        WebSocketRoute("/views/{name}/changes", partial(send_messages, desk)),
+        WebSocketRoute("/views/{name:path}/changes", partial(send_messages, desk)),
     ]
     handlers = {Error: _refused, HTTPException: _unknown}
     app: ASGIApp = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]
@@ -60,7 +63,11 @@ def application(desk: Desk) -> ASGIApp:
     if origins:
         said = ("authorization", "batch", "content-type", "if-none-match", "last-event-id")
         app = CORSMiddleware(
-            app, allow_origins=origins, allow_methods=("GET", "POST"), allow_headers=said, expose_headers=("Ivm-Time",)
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "POST", "DELETE"),
+            allow_headers=said,
+            expose_headers=("Ivm-Time",),
         )
     return _Counted(app, desk.inside)
 

@@ -11,6 +11,7 @@ import uvicorn
 from ivm.catalog.errors import InterfaceError
 from ivm.serve.http.app import application
 from ivm.serve.http.desk import Desk
+from ivm.serve.http.patience import Patience
 from ivm.serve.inside import Inside
 
 _GRACE_SECONDS = 10
@@ -36,7 +37,7 @@ class HttpDoor:
         tls = settings.tls()
         config = uvicorn.Config(
             application(self._desk), lifespan="off", log_config=None, access_log=False,
-            server_header=False, ws="websockets-sansio", ws_max_size=settings.limits.request_bytes,
+            server_header=False, http=Patience, ws="websockets-sansio", ws_max_size=settings.limits.request_bytes,
             limit_concurrency=settings.limits.connections, timeout_graceful_shutdown=_GRACE_SECONDS,
             ssl_context_factory=None if tls is None else lambda *_: tls,
         )  # fmt: skip

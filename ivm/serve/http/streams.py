@@ -48,19 +48,20 @@ class Wanted:
     progress: bool
     limit: int
     when_full: WhenFull
+    name: str | None = None
 
     def subscribe(self, session: Session) -> Subscription:
         """Listen. What is asked from a time that is gone begins with a snapshot, if that is asked for too."""
         if self.params is None:
             found(session, self.view, View)
-        if self.from_time is not None and self.snapshot:
+        if self.from_time is not None and self.snapshot and self.name is None:
             try:
                 return replace(self, snapshot=False).subscribe(session)
             except BindError:
                 return replace(self, from_time=None).subscribe(session)
         return session.db.subscribe(
             self.view, self.params, snapshot=self.snapshot, from_time=self.from_time, every=self.every, form=self.form,
-            progress=self.progress, limit=self.limit, when_full=self.when_full,
+            progress=self.progress, limit=self.limit, when_full=self.when_full, name=self.name,
         )  # fmt: skip
 
 
@@ -109,6 +110,7 @@ def wanted(asked: HTTPConnection) -> Wanted:
         of, params, _is_true(given, "snapshot"), None if resumed is None else int(resumed),
         int(every) if every is not None and _is_number(every) else every, cast(FormName, given.get("form", "changes")),
         _is_true(given, "progress"), int(limit), cast(WhenFull, given.get("when_full", "coalesce")),
+        given.get("name"),
     )  # fmt: skip
 
 
@@ -117,18 +119,34 @@ async def send_events(desk: Desk, request: Request) -> Response:
     session, wish = await desk.session(request), wanted(request)
     subscription = await desk.aside(partial(wish.subscribe, session))
     return StreamingResponse(
-        _as_events(desk, subscription, wish), media_type="text/event-stream",
+        _as_events(desk, subscription), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )  # fmt: skip
 
 
-async def _as_events(desk: Desk, subscription: Subscription, wish: Wanted) -> AsyncIterator[str]:
+async def _as_events(desk: Desk, subscription: Subscription) -> AsyncIterator[str]:
     yield f"retry: {_AGAIN_MS}\n\n"
-    async for event in _told(desk, subscription, wish, asyncio.Event().wait()):
+    async for event in _told(desk, subscription, asyncio.Event().wait()):
         if event is None:
             yield ": still here\n\n"
         else:
             yield f"event: {event.kind}\nid: {event.time}\ndata: {await _data(desk, event)}\n\n"
+
+
+async def acknowledge(desk: Desk, request: Request) -> Response:
+    """What `Subscription.acknowledge` does, of whoever listens by a name: POST /subscriptions/NAME?time=7."""
+    session, name, time = await desk.session(request), request.path_params["name"], request.query_params.get("time", "")
+    if not _is_number(time):
+        raise TypeMismatchError(f"time is {time[:100]!r}, and must be the id of an event that was carried out")
+    await desk.run(request, session, partial(session.db.acknowledge, name, int(time)))
+    return Response(status_code=204)
+
+
+async def forget(desk: Desk, request: Request) -> Response:
+    """What `Database.forget_subscription` does: DELETE /subscriptions/NAME."""
+    session, name = await desk.session(request), request.path_params["name"]
+    await desk.run(request, session, partial(session.db.forget_subscription, name))
+    return Response(status_code=204)
 
 
 async def send_messages(desk: Desk, socket: WebSocket) -> None:
@@ -143,7 +161,7 @@ async def send_messages(desk: Desk, socket: WebSocket) -> None:
     await socket.accept()
     as_arrow = socket.query_params.get("format") == "arrow"
     code, why = 1000, ""
-    async for event in _told(desk, subscription, wish, _left(socket)):
+    async for event in _told(desk, subscription, _left(socket)):
         if event is None:
             continue  # uvicorn pings by itself
         if as_arrow and event.table is not None:
@@ -157,9 +175,7 @@ async def send_messages(desk: Desk, socket: WebSocket) -> None:
     await socket.close(code, why.encode()[:120].decode(errors="ignore"))
 
 
-async def _told(
-    desk: Desk, subscription: Subscription, wish: Wanted, gone: Awaitable[Any]
-) -> AsyncIterator[Event | None]:
+async def _told(desk: Desk, subscription: Subscription, gone: Awaitable[Any]) -> AsyncIterator[Event | None]:
     """What a client is told until he has `gone`; None where nothing has changed for a while."""
     leaving = asyncio.ensure_future(gone)
     ending = asyncio.ensure_future(desk.ending.wait())
@@ -167,8 +183,9 @@ async def _told(
     coming: asyncio.Future[pa.Table | None] | None = None
     async with _counted(desk, subscription):
         try:
+            kind = "snapshot" if subscription.up_to() < 0 else "changes"  # who goes on is told what he lacks alone
             first = await desk.aside(subscription.fetch)
-            yield Event("snapshot" if wish.snapshot else "changes", subscription.time, first)
+            yield Event(kind, subscription.time, first)
             while True:
                 coming = coming or asyncio.ensure_future(_next(tables))
                 await asyncio.wait({coming, leaving, ending}, timeout=_BEAT_SECONDS, return_when="FIRST_COMPLETED")

@@ -8,64 +8,42 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 import pyarrow as pa
 
 from ivm.catalog.errors import Error
-from ivm.serve.errors import CancelledError
-from ivm.serve.inside import Inside, log
+from ivm.serve.inside import log
 from ivm.serve.postgres import errors, messages
 from ivm.serve.postgres.encoding import encoded
 from ivm.serve.postgres.errors import SqlStateError, error_message
+from ivm.serve.postgres.hearing import END, GoneError, Hearing
 from ivm.serve.postgres.messages import Body, MalformedError
 from ivm.serve.postgres.outcome import Outcome
 from ivm.serve.postgres.prepared import Portal, Prepared, bound, parsed
-from ivm.serve.postgres.session import PgSession
-from ivm.serve.postgres.startup import Streams
-from ivm.serve.postgres.transfer import TRANSFERS, transfer_of, transferred
+from ivm.serve.postgres.transfer import TRANSFERS, Transfer, transfer_of, transferred
+from ivm.serve.postgres.turns import DEFINES, PATIENCE_SECONDS, Turns
 from ivm.serve.postgres.variables import TOLD
 from ivm.session.script import first_word, is_blank, split
 from ivm.sql.parameters import filled_with_texts
 
-T = TypeVar("T")
 _AT_ONCE = 5000
 """Rows that are encoded and sent together."""
-_MOST_AHEAD = 1000
-"""Messages that are taken while a statement is carried out; more wait outside."""
-_LOOKS_AFTER = 0.5
-"""After so many seconds of a statement it is looked whether its client is there still."""
 _FEW = 200
 """Values that are encoded at once, as handing them to a thread takes longer."""
-_SYNC, _END = b"S", b"X"
-
-
-class GoneError(Exception):
-    """The client has gone, or said that it goes."""
+_SYNC = b"S"
 
 
 @dataclass
-class Connection:
+class Connection(Hearing):
     """One client's, once it is known who it is."""
 
-    streams: Streams
-    session: PgSession
-    inside: Inside
-    threads: Executor
     process: int
+    turns: Turns
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(4))
-    portals: dict[str, Portal] = field(default_factory=dict)
-    _ahead: deque[tuple[bytes, bytes]] = field(default_factory=deque)
-    _reading: asyncio.Future[tuple[bytes, bytes]] | None = None
-    """What waits for a message that is to be kept when it comes; never cancelled, as half a message would be lost."""
-    _ended: asyncio.Future[str] | None = None
-    """Of what goes on until it is ended: why it is to end."""
     _described: Portal | None = None
     """A portal whose columns are to be told, which is done with its rows if these are asked for next."""
     _fails: bool = False
@@ -82,19 +60,23 @@ class Connection:
                 await self._next(*await self.message())
 
     def close(self) -> None:
-        """Let go of all, once what is carried out has ended."""
-        if self._reading is not None:
-            self._reading.cancel()
-        self.session.close()
+        """See `Hearing.close`."""
+        super().close()
+        self.turns.leave(self)
 
-    def cancel(self, why: str) -> None:
-        """End what is carried out, if something is. To be called by the loop."""
-        self.session.session.cancel(why)
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(why)
+    async def end(self) -> None:
+        """Let go of all, and drop what is TEMP."""
+        self.close()
+        if self.session.temporary.has(self.session):
+            try:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.turns.take(self), PATIENCE_SECONDS)
+                await asyncio.get_running_loop().run_in_executor(self.threads, self.session.drop_temporary)
+            finally:
+                self.turns.leave(self)
 
     async def _next(self, kind: bytes, data: bytes) -> None:
-        if self._fails and kind not in (_SYNC, _END):
+        if self._fails and kind not in (_SYNC, END):
             return
         text = ""
         try:
@@ -119,7 +101,7 @@ class Connection:
                     await self.streams.send()
                 case b"S":
                     self._fails = False
-                    self.portals.clear()
+                    await self._end_together()
                     await self._ready()
                 case b"X":
                     raise GoneError
@@ -140,43 +122,58 @@ class Connection:
         self._described = None
         self.session.transactions.failed(error)
         self.streams.write(error_message(error, text))
-        if kind == b"Q":
+        if kind in (b"Q", _SYNC):
+            await self._end_together()
             await self._ready()
         else:
             self._fails = True
             await self.streams.send()
 
     async def _ready(self) -> None:
+        if self.session.status != "T":  # portals end with their transaction, and so does its turn
+            self.session.portals.clear()
+            self.turns.leave(self)
         await self.streams.send(messages.ready(self.session.status))
-
-    # What comes.
-
-    async def message(self) -> tuple[bytes, bytes]:
-        """The next message; GoneError if there is none any more."""
-        if self._ahead:
-            return self._ahead.popleft()
-        reading, self._reading = self._reading, None
-        return await (self._read() if reading is None else reading)
-
-    async def _read(self) -> tuple[bytes, bytes]:
-        try:
-            return await self.streams.message(self.inside.settings.limits.request_bytes)
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise GoneError from error
 
     # Simple queries.
 
     async def _simple(self, text: str) -> None:
         if is_blank(text.strip().rstrip(";")):
             self.streams.write(messages.EMPTY_QUERY)
-        for statement in split(text).all if ";" in text else (text,):
+        statements = split(text).all if ";" in text else (text,)
+        for place, statement in enumerate(statements, 1):
+            if len(statements) > 1:
+                self.session.begin_together()
             transfer = transfer_of(first_word(statement), statement)
             if transfer is not None:
-                await transferred(self, transfer, described=transfer.copy is None, forms=())
+                await self._transferred(transfer, described=transfer.copy is None, forms=())
                 continue
-            outcome = await self.work(partial(self.session.run, statement))
+            await self._take_turn(statement)
+            is_last = place == len(statements)
+            outcome = await self.work(partial(self.session.run, statement, is_last=is_last))
             await self._tell(Portal(Prepared(statement, ()), (), (), outcome), described=outcome.rows is not None)
+        await self._end_together()
         await self._ready()
+
+    # What takes effect together: the statements of one text, and those that come before one Sync.
+
+    async def _end_together(self) -> None:
+        if self.session.is_together:
+            await self.work(self.session.end_together)
+
+    async def _transferred(self, transfer: Transfer, *, described: bool, forms: Sequence[int]) -> None:
+        if transfer.follows is not None:  # which may go on for ever
+            await self._end_together()
+        await transferred(self, transfer, described=described, forms=forms)
+
+    async def _take_turn(self, text: str) -> None:
+        """Let transactions of others that define something end before this does. Who waits long goes on: first come,
+        first served is the rule then, and the other's COMMIT fails.
+        """
+        if first_word(text) in DEFINES:
+            with suppress(TimeoutError):
+                await self.unless_ended(asyncio.wait_for(self.turns.take(self), PATIENCE_SECONDS))
+            await self.work(self.session.renew)
 
     # Extended queries.
 
@@ -196,20 +193,20 @@ class Connection:
         return found
 
     def _portal(self, name: str) -> Portal:
-        found = self.portals.get(name)
+        found = self.session.portals.get(name)
         if found is None:
             raise SqlStateError(errors.UNKNOWN_CURSOR, f"there is no portal {name!r}; bind a statement first")
         return found
 
     def _bind(self, body: Body) -> None:
         name, statement = body.text(), self._statement(body.text())
-        self.portals[name] = bound(body, statement)
+        self.session.portals[name] = bound(body, statement)
         self.streams.write(messages.BIND_COMPLETE)
 
     async def _describe(self, body: Body) -> None:
         kind, name = body.taken(1), body.text()
         if kind == b"P":
-            cursor = self.session.cursors.described(name) if name not in self.portals else None
+            cursor = self.session.cursors.described(name) if name not in self.session.portals else None
             if cursor is not None:
                 self.streams.write(messages.row_description(cursor, [0] * len(cursor)))
             else:
@@ -246,9 +243,12 @@ class Connection:
             text = filled_with_texts(text, portal.values)
         transfer = transfer_of(word, text)
         if transfer is not None:
-            await transferred(self, transfer, described=described, forms=portal.forms)
+            await self._transferred(transfer, described=described, forms=portal.forms)
             return
         if portal.outcome is None:
+            if not await self.comes_next(_SYNC):
+                self.session.begin_together()
+            await self._take_turn(text)
             portal.outcome = await self.work(lambda: self.session.run(text, portal.values))
         await self._tell(portal, described=described, most=most)
 
@@ -257,7 +257,7 @@ class Connection:
         if kind == b"S":
             self.session.spoken.prepared.pop(name, None)
         else:
-            self.portals.pop(name, None)
+            self.session.portals.pop(name, None)
         self.streams.write(messages.CLOSE_COMPLETE)
 
     # What goes.
@@ -288,70 +288,6 @@ class Connection:
                 await self.streams.send()
         is_over = portal.sent >= rows.num_rows
         write(messages.complete(outcome.tag_of(portal.sent - begun)) if is_over else messages.SUSPENDED)
-
-    async def work(self, work: Callable[[], T]) -> T:
-        """Have a thread do something; what the client has set, or that it goes, ends it."""
-        doing = asyncio.get_running_loop().run_in_executor(self.threads, work)
-        seconds = self.session.variables.seconds
-        try:
-            if not await _is_done(doing, min(seconds or _LOOKS_AFTER, _LOOKS_AFTER)):
-                await self._watched(doing, max(seconds - _LOOKS_AFTER, 0.001) if seconds else 0)
-        except asyncio.CancelledError:  # the server ends: what is at work may finish
-            await asyncio.wait([doing])
-            raise
-        return await doing
-
-    async def _watched(self, doing: asyncio.Future[T], seconds: float) -> None:
-        """Return when something is done; cancel it if the client goes, or after so many seconds unless they are 0."""
-        clock = asyncio.get_running_loop().time
-        until = clock() + seconds if seconds else float("inf")
-        while not doing.done():
-            self._read_on()
-            waits = [each for each in (doing, self._reading) if each is not None]
-            left = None if until == float("inf") else max(until - clock(), 0)
-            await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if clock() >= until:
-                self.cancel("it took longer than statement_timeout lets it")
-                until = float("inf")
-            if self._reading is not None and self._reading.done():
-                self._keep(self._reading)
-
-    async def unless_ended(self, coming: Awaitable[T]) -> T:
-        """What comes, however long that takes; CancelledError if somebody ends it first, or the client goes."""
-        loop = asyncio.get_running_loop()
-        awaited, self._ended = asyncio.ensure_future(coming), loop.create_future()
-        try:
-            while not awaited.done() and not self._ended.done():
-                self._read_on()
-                waits = [each for each in (awaited, self._ended, self._reading) if each is not None]
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                if self._reading is not None and self._reading.done():
-                    self._keep(self._reading)
-            if self._ended.done():
-                raise CancelledError(f"cannot go on with the statement: {self._ended.result()}")
-            return awaited.result()
-        finally:
-            self._ended = None
-            awaited.cancel()
-
-    def _read_on(self) -> None:
-        """Look for the next message while something else goes on."""
-        if self._reading is None and len(self._ahead) < _MOST_AHEAD:
-            self._reading = asyncio.ensure_future(self._read())
-
-    def _keep(self, reading: asyncio.Future[tuple[bytes, bytes]]) -> None:
-        """Keep a message that has come meanwhile; cancel what is done if it is that the client goes."""
-        self._reading = None
-        gone = reading.exception()
-        found = (_END, b"") if gone is not None else reading.result()
-        self._ahead.append(found)
-        if found[0] == _END:
-            self.cancel("the client has gone")
-
-
-async def _is_done(doing: asyncio.Future[T], seconds: float) -> bool:
-    done, _ = await asyncio.wait([doing], timeout=seconds)
-    return bool(done)
 
 
 def _columns_of(portal: Portal, outcome: Outcome) -> bytes:

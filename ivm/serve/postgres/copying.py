@@ -20,6 +20,7 @@ from ivm.duck import Use, answer, connection, told
 from ivm.serve.postgres.copy_words import Copy
 from ivm.serve.postgres.decoding import value_of
 from ivm.serve.postgres.encoding import encoded
+from ivm.serve.postgres.messages import COPY_DONE, message
 from ivm.serve.postgres.types import INTERVAL, UUID, Shape, shape_of
 from ivm.session.core import Core
 from ivm.trace.columns.python_values import array_of
@@ -30,6 +31,8 @@ _TRAILER = b"\xff\xff"
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPED = {ord("\\"): "\\\\", **{ord(sign): f"\\{letter}" for letter, sign in _ESCAPES.items()}}
 _END = "\\."
+_DATA = b"d"
+"""The kind of the messages that rows go by."""
 
 
 class BadCopyError(DataError):
@@ -42,6 +45,13 @@ class Into:
 
     table: Table
     fields: Sequence[Field]
+
+    @property
+    def absent(self) -> list[Field]:
+        """The columns that rows do not have, and that have no default: NULL then, if they may be."""
+        return [
+            field for field in self.table.given if field not in self.fields and self.table.default(field.name) is None
+        ]
 
 
 def into(core: Core, copy: Copy) -> Into:
@@ -59,6 +69,8 @@ def into(core: Core, copy: Copy) -> Into:
 def taken_in(core: Core, copy: Copy, target: Into, data: bytes) -> int:
     """Insert the rows that came, all or none; how many they were. BadCopyError, and what an INSERT raises."""
     rows = _binary_rows(data, target) if copy.format == "binary" else _cast(_texts(copy, target, data), target, core)
+    for field in target.absent:
+        rows = rows.append_column(field.name, array_of([None] * rows.num_rows, field.type))
     with core.transaction() as tx:
         tx.insert(target.table.name, rows)
     return int(rows.num_rows)
@@ -212,30 +224,40 @@ def _of_binary(data: bytes, shape: Shape) -> Any:
     return str(value) if shape == Shape(UUID) else value
 
 
-def begins(copy: Copy, names: Sequence[str]) -> bytes:
-    """What is given before rows."""
-    if copy.format == "binary":
-        return _HEAD
-    if not copy.header:
-        return b""
-    write = _csv if copy.format == "csv" else _line
-    return write(copy, [name.encode() for name in names])
+class Out:
+    """What goes to a client, as messages with a row each. What comes before the first row goes with it, and else with
+    what comes behind the last.
+    """
 
+    def __init__(self, copy: Copy, shapes: Sequence[Shape], zone: str) -> None:
+        self._copy, self._shapes, self._zone = copy, shapes, zone
+        self._head = _HEAD if copy.format == "binary" else b""
 
-def given_out(copy: Copy, rows: pa.Table, shapes: Sequence[Shape], zone: str) -> bytes:
-    """Rows in the form that a COPY says."""
-    form = int(copy.format == "binary")
-    columns = [encoded(column, shape, form, zone) for column, shape in zip(rows.columns, shapes, strict=True)]
-    if form:
-        count = struct.pack("!h", len(columns))
-        return b"".join(count + b"".join(map(_sized, row)) for row in zip(*columns, strict=True))
-    write = _csv if copy.format == "csv" else _line
-    return b"".join(write(copy, row) for row in zip(*columns, strict=True))
+    def names(self, names: Sequence[str]) -> bytes:
+        """The line of names, if the COPY wants one."""
+        if self._head or not self._copy.header:
+            return b""
+        return message(_DATA, self._line([name.encode() for name in names]))
 
+    def rows(self, rows: pa.Table) -> bytes:
+        """Rows in the form that the COPY says."""
+        form = int(self._copy.format == "binary")
+        given = zip(rows.columns, self._shapes, strict=True)
+        columns = [encoded(column, shape, form, self._zone) for column, shape in given]
+        lines = [self._line(row) for row in zip(*columns, strict=True)]
+        if lines:
+            lines[0], self._head = self._head + lines[0], b""
+        return b"".join(message(_DATA, line) for line in lines)
 
-def ends(copy: Copy) -> bytes:
-    """What is given behind them."""
-    return _TRAILER if copy.format == "binary" else b""
+    def end(self) -> bytes:
+        """What comes behind them."""
+        last = message(_DATA, self._head + _TRAILER) if self._copy.format == "binary" else b""
+        return last + COPY_DONE
+
+    def _line(self, row: Sequence[bytes | None]) -> bytes:
+        if self._copy.format == "binary":
+            return struct.pack("!h", len(row)) + b"".join(map(_sized, row))
+        return (_csv if self._copy.format == "csv" else _line)(self._copy, row)
 
 
 def _sized(value: bytes | None) -> bytes:

@@ -1,9 +1,9 @@
-"""Cursors of SQL: DECLARE, FETCH and CLOSE, over the rows of a query or what changes in a view."""
+"""Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE, over the rows of a query or what changes in a view."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -14,6 +14,7 @@ from ivm.serve.postgres.errors import FEATURE, NO_TRANSACTION, UNKNOWN_CURSOR, S
 from ivm.serve.postgres.following import Following, wanted
 from ivm.serve.postgres.messages import Described
 from ivm.serve.postgres.outcome import Outcome
+from ivm.serve.postgres.prepared import Portal
 from ivm.serve.postgres.types import Shape
 from ivm.session.database import Database
 
@@ -23,7 +24,7 @@ _DECLARE = re.compile(
     r"(?P<hold>WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(?P<query>.*)", re.IGNORECASE | re.DOTALL,
 )  # fmt: skip
 _FETCH = re.compile(
-    rf"FETCH\s+(?:(?:FORWARD\s+)?(?P<count>\d+|ALL|NEXT|FORWARD)\s+)?(?:FROM\s+|IN\s+)?(?P<name>{_NAME})"
+    rf"(?:FETCH|MOVE)\s+(?:(?:FORWARD\s+)?(?P<count>\d+|ALL|NEXT|FORWARD)\s+)?(?:FROM\s+|IN\s+)?(?P<name>{_NAME})"
     r"(?:\s+WITH\s*\(\s*TIMEOUT\s*=?\s*'(?P<timeout>[^']*)'\s*\))?", re.IGNORECASE,
 )  # fmt: skip
 _CLOSE = re.compile(rf"CLOSE\s+({_NAME})", re.IGNORECASE)
@@ -60,11 +61,30 @@ class _Cursor:
             self.following.subscription.close()
 
 
-class Cursors:
-    """Those of one connection, by their names."""
+@dataclass(slots=True)
+class _OfPortal:
+    """A portal of the protocol, which is a cursor to SQL."""
 
-    def __init__(self, db: Database) -> None:
+    portal: Portal
+    rows: pa.Table
+    shapes: Sequence[Shape]
+
+    def fetched(self, most: int | None, seconds: float, check: Check) -> pa.Table:
+        """See `_Cursor.fetched`."""
+        found = self.rows.slice(self.portal.sent, most)
+        self.portal.sent += found.num_rows
+        return found
+
+    def close(self) -> None:
+        self.portal.sent = self.rows.num_rows
+
+
+class Cursors:
+    """Those of one connection, by their names; `portals` are those of the protocol."""
+
+    def __init__(self, db: Database, portals: Mapping[str, Portal]) -> None:
         self._db = db
+        self._portals = portals
         self._open: dict[str, _Cursor] = {}
 
     def run(self, word: str, text: str, run: Run, begun: bool, seconds: float, check: Check) -> Outcome | None:
@@ -78,6 +98,9 @@ class Cursors:
                 return self._declare(text, run, begun)
             case "FETCH":
                 return self._fetch(text, seconds, check)
+            case "MOVE":
+                moved = self._fetch(text, 0, check).rows
+                return Outcome(f"MOVE {0 if moved is None else moved.num_rows}")
             case "CLOSE":
                 return self._close(text)
             case _:
@@ -138,11 +161,14 @@ class Cursors:
             self.end(all=True)
             return Outcome("CLOSE CURSOR ALL")
         self._found(found[1]).close()
-        del self._open[_folded(found[1])]
+        self._open.pop(_folded(found[1]), None)
         return Outcome("CLOSE CURSOR")
 
-    def _found(self, name: str) -> _Cursor:
-        found = self._open.get(_folded(name))
+    def _found(self, name: str) -> _Cursor | _OfPortal:
+        found: _Cursor | _OfPortal | None = self._open.get(_folded(name))
+        portal = self._portals.get(_folded(name)) if found is None else None
+        if portal is not None and portal.outcome is not None and portal.outcome.rows is not None:
+            found = _OfPortal(portal, portal.outcome.rows, portal.outcome.shapes)
         if found is None:
             raise SqlStateError(UNKNOWN_CURSOR, f"there is no cursor {name}; DECLARE makes one")
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
@@ -102,6 +103,12 @@ def _json_b(data: bytes) -> str:
     return data[1:].decode()
 
 
+def _without_zone(data: bytes) -> str:
+    """A date or a timestamp as it is written; Postgres passes over a zone behind it, which JDBC's driver writes."""
+    return _ZONE.sub("", data.decode())
+
+
+_ZONE = re.compile(r"(?:(?<=[:.]\d\d)|(?<=\.\d)|(?<=\d{3})|\s)\s*[+-]\d\d(?::?\d\d)*$")
 _TEXT: dict[PgType, Callable[[bytes], Any]] = {
     types.BOOL: _truth,
     types.BYTEA: _bytes,
@@ -113,6 +120,8 @@ _TEXT: dict[PgType, Callable[[bytes], Any]] = {
     types.FLOAT8: float,
     types.NUMERIC: lambda data: Decimal(data.decode()),
     types.UUID: lambda data: UUID(data.decode()),
+    types.DATE: _without_zone,
+    types.TIMESTAMP: _without_zone,
 }
 _BINARY: dict[PgType, Callable[[bytes], Any]] = {
     types.BOOL: lambda data: data == b"\1",

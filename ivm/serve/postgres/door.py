@@ -18,6 +18,8 @@ from ivm.serve.postgres.errors import SHUTDOWN, TOO_MANY, SqlStateError, error_m
 from ivm.serve.postgres.messages import MalformedError
 from ivm.serve.postgres.session import PgSession
 from ivm.serve.postgres.startup import SECONDS, Cancel, Streams, known, wanted
+from ivm.serve.postgres.temporary import Temporary
+from ivm.serve.postgres.turns import Turns
 
 _THREADS = 64
 _SECONDS_TO_END = 30.0
@@ -35,6 +37,7 @@ class PostgresDoor:
         self._server: asyncio.Server | None = None
         self._numbers = itertools.count(1)
         self._connections: dict[int, Connection] = {}
+        self._turns, self._temporary = Turns(), Temporary()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -135,8 +138,9 @@ class PostgresDoor:
                 )
             user = await known(streams, said["user"], self._inside.gate, address)
         process = next(self._numbers)
-        session = PgSession(self._inside.session(user), said["user"], process, self._inside.settings.limits.seconds)
-        connection = Connection(streams, session, self._inside, self._threads, process)
+        seconds = self._inside.settings.limits.seconds
+        session = PgSession(self._inside.session(user), said["user"], process, seconds, self._temporary)
+        connection = Connection(streams, session, self._inside, self._threads, process, self._turns)
         self._connections[process] = connection
         self._inside.meter.add("ivm_postgres_connections")
         log.info("a client of Postgres has come", extra={"user": said["user"], "address": address})
@@ -146,7 +150,7 @@ class PostgresDoor:
         finally:
             del self._connections[process]
             self._inside.meter.add("ivm_postgres_connections", -1)
-            connection.close()
+            await connection.end()
 
     def _cancel(self, said: Cancel) -> None:
         found = self._connections.get(said.process)

@@ -55,7 +55,7 @@ def _compared_with_many(text: str) -> Iterator[tuple[str, str]]:
 def _field(name: str, text: str, settings: Settings) -> Field | None:
     """The column of a name, if those of all relations that the text may name are of one type."""
     wanted, fields = key(name.strip('"')), list[Field]()
-    for word in set(re.findall(r"\w+", text)):
+    for word in set(re.findall(r"\w+(?:\.\w+)*", text)):
         entry = settings.names.catalog.find(settings.names.given(word))
         if entry is not None:
             known = entry.fields if isinstance(entry, Table) else entry.schema

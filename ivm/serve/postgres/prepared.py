@@ -11,9 +11,12 @@ from ivm.serve.postgres.errors import PROTOCOL, SqlStateError
 from ivm.serve.postgres.inferring import inferred
 from ivm.serve.postgres.messages import Body
 from ivm.serve.postgres.outcome import Outcome
-from ivm.serve.postgres.types import ELEMENTS, TEXT, Shape
+from ivm.serve.postgres.types import BYTEA, DATE, ELEMENTS, TEXT, TIMESTAMP, Shape
 from ivm.session.settings import Settings
 from ivm.sql.parameters import parameters_in
+
+_READ = frozenset([DATE.oid, TIMESTAMP.oid, BYTEA.oid])
+"""Types of which a text means another value than the same literal of SQL does."""
 
 
 @dataclass(slots=True)
@@ -34,10 +37,10 @@ class Prepared:
         return tuple(oid or self.inferred.get(number, TEXT.oid) for number, oid in enumerate(self.oids, 1))
 
     def oid_in(self, form: int, number: int) -> int:
-        """By which type a value of a form is read; 0 for a text that stands as a literal, as all may but lists."""
+        """By which type a value of a form is read; 0 for a text that stands as a literal, as most may."""
         oid = self.oids[number - 1]
         found = self.inferred.get(number, 0)
-        return oid or (found if form == BINARY_FORM or found in ELEMENTS else 0)
+        return oid or (found if form == BINARY_FORM or found in ELEMENTS or found in _READ else 0)
 
 
 @dataclass(slots=True)

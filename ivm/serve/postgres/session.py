@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from ivm.catalog.errors import NumericError
 from ivm.catalog.names import as_literal
 from ivm.serve.inside import Session
 from ivm.serve.postgres.catalog.answer import about_catalog, answered, shapes_of
@@ -18,8 +19,9 @@ from ivm.serve.postgres.errors import FAILED, SqlStateError
 from ivm.serve.postgres.following import Following, Wanted
 from ivm.serve.postgres.messages import Described
 from ivm.serve.postgres.outcome import Outcome, outcome_of
-from ivm.serve.postgres.prepared import Prepared
+from ivm.serve.postgres.prepared import Portal, Prepared
 from ivm.serve.postgres.spoken import Spoken
+from ivm.serve.postgres.temporary import Temporary
 from ivm.serve.postgres.types import BY_OID, IN_SQL, TEXT, Shape, shape_of
 from ivm.serve.postgres.variables import Variables
 from ivm.serve.watch import Running
@@ -39,6 +41,8 @@ _OF_TIME = 0.9
 """So much of the time that a statement may take is waited in FETCH for what does not come."""
 _ENDS = frozenset(["COMMIT", "END", "ROLLBACK", "ABORT"])
 
+_TEXT, _NO_TEXT = "''", "CAST(NULL AS VARCHAR)"
+
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -51,8 +55,11 @@ class Description:
 class PgSession:
     """One client's. Any thread carries its statements out, one at a time."""
 
-    def __init__(self, session: Session, user: str, process: int, seconds: float) -> None:
-        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take."""
+    def __init__(self, session: Session, user: str, process: int, seconds: float, temporary: Temporary) -> None:
+        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take.
+        `temporary`: who has made what is TEMP.
+        """
+        self.temporary = temporary
         core = core_of(session.db)
         self.transactions = Transactions(core, Holder())
         self.user, self.process = user, process
@@ -61,7 +68,9 @@ class PgSession:
         self.core = core
         self.db = session.db = Database(core, self.transactions)
         self.variables = Variables(user)
-        self.cursors = Cursors(self.db)
+        self.portals: dict[str, Portal] = {}
+        """Those of the protocol, by their names."""
+        self.cursors = Cursors(self.db, self.portals)
         self.spoken = Spoken(self.db, core, self.transactions, self.variables)
 
     def start(self, said: Mapping[str, str]) -> None:
@@ -81,21 +90,68 @@ class PgSession:
         begun = self.transactions.begun
         return "I" if begun is None else "E" if begun.error else "T"
 
-    def run(self, text: str, values: Sequence[str] = ()) -> Outcome:
-        """Carry out one statement, with the SQL of values in the place of its parameters.
+    @property
+    def is_together(self) -> bool:
+        """Whether statements take effect together, though nobody has said BEGIN."""
+        return self.spoken.is_together
+
+    def begin_together(self) -> None:
+        """What follows takes effect together, at `end_together`, unless a transaction is open. Cost: nothing yet."""
+        if self.transactions.begun is None:
+            self.transactions.begin(read_only=self.variables.only_reads)
+            self.spoken.together, self.spoken.repeats = self.transactions.begun, False
+
+    def end_together(self) -> None:
+        """Let what took effect together be seen, or nothing of it if some has failed. Raises what COMMIT raises."""
+        begun = self.transactions.begun
+        if begun is None or not self.is_together:
+            return
+        try:
+            if not begun.error:
+                self.db.commit()
+        finally:
+            if self.transactions.begun is begun:
+                self.transactions.rollback()
+            self.cursors.end()
+
+    def renew(self) -> None:
+        """Let the transaction that is open see what exists by now, if it has changed nothing and may: what it defines
+        from then on is not in the way of what others have.
+        """
+        begun = self.transactions.begun
+        if begun is not None and not self.spoken.repeats:
+            begun.renew()
+
+    def run(self, text: str, values: Sequence[str] = (), *, is_last: bool = False) -> Outcome:
+        """Carry out one statement, with the SQL of values in the place of its parameters. `is_last`: what takes effect
+        together does so then.
 
         Raises what `Database.sql` raises, SqlStateError, and what `Session.sql` does; a transaction is aborted by that.
         """
         word = first_word(text)
         with self._begun(word):
-            written = filled_with_texts(text, values) if values else text
-            spoken = self.spoken.run(word, text) or self._with_cursors(word, written)
-            if self.transactions.begun is None:
-                self.cursors.end()
-            if spoken is not None:
-                return spoken
-            told = self._of_catalog(word, written)
-            return outcome_of(word, text, self.session.sql(written)) if told is None else told
+            outcome = self._carried_out(word, text, values)
+        if is_last:
+            self.end_together()
+        if word == "CREATE":
+            self.temporary.note(self, without_comments(text))
+        elif outcome.tag in ("DISCARD ALL", "DISCARD TEMP", "DISCARD TEMPORARY"):
+            self.drop_temporary()
+        return outcome
+
+    def drop_temporary(self) -> None:
+        """Drop what is TEMP and was made here."""
+        self.temporary.drop(self, self.db)
+
+    def _carried_out(self, word: str, text: str, values: Sequence[str]) -> Outcome:
+        written = filled_with_texts(text, values) if values else text
+        spoken = self.spoken.run(word, text) or self._with_cursors(word, written)
+        if self.transactions.begun is None:
+            self.cursors.end()
+        if spoken is not None:
+            return spoken
+        told = self._of_catalog(word, written)
+        return outcome_of(word, text, self.session.sql(written)) if told is None else told
 
     def _of_catalog(self, word: str, text: str) -> Outcome | None:
         """What a query about what there is answers; None for any other statement."""
@@ -103,7 +159,9 @@ class PgSession:
         if query is None:
             return None
         settings = {**self.variables.all(), "timezone": self.core.settings.zone}
-        rows = self.session.within(lambda _: answered(self.core, query, self.user, self.process, settings))
+        begun = self.transactions.begun
+        seen = self.core if begun is None or not begun.is_open else begun.core()
+        rows = self.session.within(lambda _: answered(seen, query, self.user, self.process, settings))
         return Outcome("SELECT", rows, shapes_of(rows), counts=True)
 
     def copy_into(self, copy: Copy) -> Into:
@@ -123,7 +181,7 @@ class PgSession:
 
     def _with_cursors(self, word: str, text: str) -> Outcome | None:
         """What a statement about a cursor answers; None for any other."""
-        if word not in ("DECLARE", "FETCH", "CLOSE"):
+        if word not in ("DECLARE", "FETCH", "MOVE", "CLOSE"):
             return None
         seconds, begun = self._waits, self.transactions.begun is not None
         bare = without_comments(text).strip().rstrip(";").rstrip()
@@ -154,9 +212,14 @@ class PgSession:
         """
         text, word = statement.text, first_word(statement.text)
         self.check_goes_on(word)
-        if values is None:
-            values = [_null_of(oid) for oid in statement.types]
-        columns = self._columns(word, filled_with_texts(text, values) if values else text)
+        given = [_null_of(oid) for oid in statement.types] if values is None else values
+        try:
+            columns = self._columns(word, filled_with_texts(text, given) if given else text)
+        except NumericError:  # where a NULL may not be, such as a key of JSON, a text may
+            given = [_TEXT if _null_of(oid) == _NO_TEXT else _null_of(oid) for oid in statement.types]
+            if _TEXT not in given or values is not None:
+                raise
+            columns = self._columns(word, filled_with_texts(text, given))
         statement.shapes = None if columns is None else [shape for _, shape in columns]
         return Description(
             statement.types, None if columns is None else [shape.described(name) for name, shape in columns]

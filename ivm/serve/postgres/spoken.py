@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from ivm.catalog.schema import View
 from ivm.serve.postgres.errors import (
     FEATURE,
     IN_TRANSACTION,
@@ -39,6 +40,15 @@ class Spoken:
         self.variables = variables
         self.prepared: dict[str, object] = {}
         """The statements that the protocol has prepared, by their names."""
+        self.together: Begun | None = None
+        """What was begun for statements that take effect together, though nobody has said BEGIN."""
+        self.repeats = False
+        """Whether the transaction that is open is to see the same from its first statement to its last."""
+
+    @property
+    def is_together(self) -> bool:
+        """Whether that is what is open now."""
+        return self.together is not None and self.transactions.begun is self.together
 
     def run(self, word: str, text: str) -> Outcome | None:
         """Carry out a statement that begins with a word; None for one that is the engine's."""
@@ -69,7 +79,13 @@ _SET_USER = re.compile(
     r"(?:RE)?SET\s+(?:(?:SESSION|LOCAL)\s+)?(?:ROLE|SESSION\s+AUTHORIZATION)(?:\s+(?:NONE|DEFAULT))?", re.IGNORECASE
 )
 _ONE = re.compile(r"\w+\s+(?:PREPARE\s+)?(.*)", re.DOTALL)
+_NONE_BEGUN = (notice(NO_TRANSACTION, "there is no transaction in progress"),)
 _SAVEPOINT = re.compile(r"(SAVEPOINT|RELEASE)(?:\s+SAVEPOINT)?\s+(\S+)", re.IGNORECASE)
+_PART = r'"[^"]+"|[\w$]+'
+_REFRESH = re.compile(
+    rf"REFRESH\s+MATERIALIZED\s+VIEW\s+(?:CONCURRENTLY\s+)?((?:{_PART})(?:\s*\.\s*(?:{_PART}))*)(?:\s+WITH\s+DATA)?",
+    re.IGNORECASE,
+)
 _BACK = re.compile(r"ROLLBACK(?:\s+(?:TRANSACTION|WORK))?\s+TO(?:\s+SAVEPOINT)?\s+(\S+)", re.IGNORECASE)
 
 
@@ -80,11 +96,20 @@ def _begin(self: Spoken, text: str) -> Outcome:
             FEATURE, f"cannot begin so: {text}; write BEGIN, BEGIN READ ONLY or ISOLATION LEVEL REPEATABLE READ: "
             "each transaction sees what was there when it began, and fails if others have changed the same rows",
         )  # fmt: skip
-    if self.transactions.begun is not None:
+    if self.transactions.begun is not None and not self.is_together:
         return Outcome("BEGIN", notices=(notice(IN_TRANSACTION, "there is already a transaction in progress"),))
     modes = found["modes"].upper().split()
     only = "ONLY" in modes or (self.variables.only_reads and "WRITE" not in modes)
-    self.transactions.begin(read_only=only)
+    self.repeats = "REPEATABLE" in modes
+    begun, self.together = self.transactions.begun, None
+    if begun is not None:
+        begun.renew()
+        if begun.is_open and only:
+            raise SqlStateError(IN_TRANSACTION, "BEGIN READ ONLY comes too late: statements before it belong to it")
+        if not begun.is_open:
+            self.transactions.rollback()
+    if self.transactions.begun is None:  # else what came before in the same text belongs to it, as in Postgres
+        self.transactions.begin(read_only=only)
     return Outcome("BEGIN")
 
 
@@ -92,12 +117,13 @@ def _commit(self: Spoken, text: str) -> Outcome:
     _check_end(text)
     begun = self.transactions.begun
     if begun is None:
-        return Outcome("COMMIT", notices=(notice(NO_TRANSACTION, "there is no transaction in progress"),))
+        return Outcome("COMMIT", notices=_NONE_BEGUN)
     if begun.error:
         self.transactions.rollback()
         return Outcome("ROLLBACK")
+    was_together = self.is_together
     self.db.commit()
-    return Outcome("COMMIT")
+    return Outcome("COMMIT", notices=_NONE_BEGUN if was_together else ())
 
 
 def _rollback(self: Spoken, text: str) -> Outcome:
@@ -106,10 +132,10 @@ def _rollback(self: Spoken, text: str) -> Outcome:
         _begun(self, "ROLLBACK TO SAVEPOINT").restore(_folded(back[1]))
         return Outcome("ROLLBACK")
     _check_end(text)
-    if self.transactions.begun is None:
-        return Outcome("ROLLBACK", notices=(notice(NO_TRANSACTION, "there is no transaction in progress"),))
-    self.transactions.rollback()
-    return Outcome("ROLLBACK")
+    notices = _NONE_BEGUN if self.transactions.begun is None or self.is_together else ()
+    if self.transactions.begun is not None:
+        self.transactions.rollback()
+    return Outcome("ROLLBACK", notices=notices)
 
 
 def _check_end(text: str) -> None:
@@ -128,7 +154,7 @@ def _savepoint(self: Spoken, text: str) -> Outcome:
 
 def _begun(self: Spoken, what: str) -> Begun:
     begun = self.transactions.begun
-    if begun is None:
+    if begun is None or self.is_together:
         raise SqlStateError(NO_TRANSACTION, f"{what} is for transactions; BEGIN one first")
     return begun
 
@@ -140,6 +166,7 @@ def _folded(name: str) -> str:
 def _set(self: Spoken, text: str) -> Outcome | None:
     if (modes := _SET_MODES.fullmatch(text)) is not None:
         words = modes["modes"].upper().split()
+        self.repeats = self.repeats or "REPEATABLE" in words
         if "ONLY" in words or "WRITE" in words:
             self.variables.set(
                 f"{'default_' if modes['all'] else ''}transaction_read_only", "on" if "ONLY" in words else "off"
@@ -247,6 +274,20 @@ def _deallocate(self: Spoken, text: str) -> Outcome | None:
     return None
 
 
+def _refresh(self: Spoken, text: str) -> Outcome:
+    """A materialized view is up to date always, if it is one."""
+    found = _REFRESH.fullmatch(text)
+    if found is None:
+        raise SqlStateError("42601", f"cannot carry out {text}; write REFRESH MATERIALIZED VIEW, and a name")
+    parts = [each.strip('"') for each in re.findall(_PART, found[1])]
+    names = self.transactions.names
+    name = names.found(parts)
+    entry = None if name is None else names.catalog.find(name)
+    if not isinstance(entry, View) or not entry.maintained:
+        raise SqlStateError("42P01", f"cannot refresh {found[1]}: there is no materialized view of this name")
+    return Outcome("REFRESH MATERIALIZED VIEW")
+
+
 def _nothing(self: Spoken, text: str) -> Outcome:
     """LISTEN, and LOCK: nobody notifies, and a transaction sees nobody else."""
     return Outcome(text.split(maxsplit=1)[0].upper())
@@ -267,6 +308,6 @@ def _rest(text: str) -> str:
 _WORDS: Mapping[str, Callable[[Spoken, str], Outcome | None]] = {
     "BEGIN": _begin, "START": _begin, "COMMIT": _commit, "END": _commit, "ROLLBACK": _rollback, "ABORT": _rollback,
     "SAVEPOINT": _savepoint, "RELEASE": _savepoint, "SET": _set, "RESET": _reset, "SHOW": _show, "DISCARD": _discard,
-    "DEALLOCATE": _deallocate, "LISTEN": _nothing, "UNLISTEN": _nothing, "NOTIFY": _refused,
+    "DEALLOCATE": _deallocate, "LISTEN": _nothing, "UNLISTEN": _nothing, "NOTIFY": _refused, "REFRESH": _refresh,
 }  # fmt: skip
 """By the words that statements begin with."""

@@ -13,7 +13,7 @@ from ivm.serve.errors import LimitError
 from ivm.serve.inside import Inside
 from ivm.serve.postgres import messages
 from ivm.serve.postgres.copy_words import Copy, copy_of
-from ivm.serve.postgres.copying import begins, ends, given_out
+from ivm.serve.postgres.copying import Out
 from ivm.serve.postgres.encoding import encoded
 from ivm.serve.postgres.errors import CANCELLED, SqlStateError
 from ivm.serve.postgres.following import Following, Wanted, wanted
@@ -75,8 +75,13 @@ async def transferred(to: Client, transfer: Transfer, *, described: bool, forms:
     if copy is not None and described:
         to.streams.write(messages.NO_DATA)
     if follows is not None:
-        tell = partial(_rows_told, to, described, forms) if copy is None else partial(_copied_lines, to, copy)
-        await _followed(to, follows, copy, tell)
+        if copy is None:
+            count = await _followed(to, follows, partial(_rows_told, to, described, forms))
+            to.streams.write(messages.complete(f"SUBSCRIBE {count}"))
+        else:
+            lines = _Lines(to, copy)
+            count = await _followed(to, follows, lines.tell)
+            to.streams.write(lines.out.end() + messages.complete(f"COPY {count}"))
     elif copy is not None and copy.comes:
         await _copied_in(to, copy)
     elif copy is not None:
@@ -112,16 +117,12 @@ async def _copied_out(to: Client, copy: Copy) -> None:
     rows = outcome.rows
     if rows is None:
         raise SqlStateError("42601", "cannot copy what gives no rows; write COPY (SELECT ..) TO STDOUT")
-    form, zone = int(copy.format == "binary"), to.session.core.settings.zone
-    to.streams.write(messages.copy_response(b"H", rows.num_columns, form))
-    to.streams.write(messages.message(b"d", begins(copy, rows.column_names)))
+    out = Out(copy, outcome.shapes, to.session.core.settings.zone)
+    to.streams.write(messages.copy_response(b"H", rows.num_columns, int(copy.format == "binary")))
+    to.streams.write(out.names(rows.column_names))
     for start in range(0, rows.num_rows, _AT_ONCE):
-        part = rows.slice(start, _AT_ONCE)
-        await to.streams.send(
-            messages.message(b"d", await to.work(partial(given_out, copy, part, outcome.shapes, zone)))
-        )
-    to.streams.write(messages.message(b"d", ends(copy)) + messages.COPY_DONE)
-    to.streams.write(messages.complete(f"COPY {rows.num_rows}"))
+        await to.streams.send(await to.work(partial(out.rows, rows.slice(start, _AT_ONCE))))
+    to.streams.write(out.end() + messages.complete(f"COPY {rows.num_rows}"))
 
 
 Tell = Callable[[Following, pa.Table | None], Awaitable[None]]
@@ -142,17 +143,25 @@ async def _rows_told(
     await to.streams.send(messages.data_rows([encoded(*each, zone) for each in given], rows.num_rows))
 
 
-async def _copied_lines(to: Client, copy: Copy, following: Following, rows: pa.Table | None) -> None:
-    if rows is None:
-        head = messages.copy_response(b"H", len(following.shapes), int(copy.format == "binary"))
-        await to.streams.send(head + messages.message(b"d", begins(copy, following.schema.names)))
-    else:
-        given = given_out(copy, rows, following.shapes, to.session.core.settings.zone)
-        await to.streams.send(messages.message(b"d", given))
+class _Lines:
+    """Tells changes by COPY."""
+
+    def __init__(self, to: Client, copy: Copy) -> None:
+        self._to, self._copy = to, copy
+        self.out = Out(copy, (), "")
+
+    async def tell(self, following: Following, rows: pa.Table | None) -> None:
+        """Send changes; None: what comes first of all."""
+        if rows is not None:
+            await self._to.streams.send(self.out.rows(rows))
+            return
+        self.out = Out(self._copy, following.shapes, self._to.session.core.settings.zone)
+        head = messages.copy_response(b"H", len(following.shapes), int(self._copy.format == "binary"))
+        await self._to.streams.send(head + self.out.names(following.schema.names))
 
 
-async def _followed(to: Client, follows: Wanted, copy: Copy | None, tell: Tell) -> None:
-    """Tell what changes until the view ends, or somebody ends this."""
+async def _followed(to: Client, follows: Wanted, tell: Tell) -> int:
+    """Tell what changes until the view ends, or somebody ends this; how many rows that were."""
     following = await to.work(partial(to.session.subscribed, follows))
     count = 0
     with following.subscription as subscription:
@@ -163,6 +172,4 @@ async def _followed(to: Client, follows: Wanted, copy: Copy | None, tell: Tell) 
             count += rows.num_rows
             for start in range(0, rows.num_rows, _AT_ONCE):
                 await tell(following, rows.slice(start, _AT_ONCE))
-    if copy is not None:
-        to.streams.write(messages.message(b"d", ends(copy)) + messages.COPY_DONE)
-    to.streams.write(messages.complete(f"SUBSCRIBE {count}" if copy is None else f"COPY {count}"))
+    return count

@@ -21,6 +21,7 @@ _FIXED = {
     "DateStyle": "ISO, MDY", "IntervalStyle": "postgres", "integer_datetimes": "on", "bytea_output": "hex",
     "standard_conforming_strings": "on", "transaction_isolation": "repeatable read", "max_identifier_length": "63",
     "default_transaction_isolation": "repeatable read", "lc_collate": "C", "lc_ctype": "C", "block_size": "8192",
+    "max_index_keys": "32",
 }  # fmt: skip
 """Those that are as they are. A client may say what they are already."""
 _SAME = {

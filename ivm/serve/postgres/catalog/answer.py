@@ -10,15 +10,16 @@ import pyarrow as pa
 from ivm.catalog.errors import BindError, UnsupportedError
 from ivm.catalog.names import MAIN
 from ivm.duck import Use, answer, connection, offer, told
+from ivm.serve.postgres.catalog.asked import Asked
 from ivm.serve.postgres.catalog.empty import EMPTY
 from ivm.serve.postgres.catalog.functions import CALLED, FUNCTIONS, Function, of_session
 from ivm.serve.postgres.catalog.numbers import RELATION_NUMBERS
-from ivm.serve.postgres.catalog.relations import RELATIONS, Asked
+from ivm.serve.postgres.catalog.relations import RELATIONS
 from ivm.serve.postgres.catalog.texts import TEXTS
 from ivm.serve.postgres.types import INT8, OID, Shape, shapes
 from ivm.serve.postgres.variables import VERSION
 from ivm.session.core import Core
-from ivm.session.own_catalog import catalogued
+from ivm.session.own_catalog import catalogued, row_counts
 from ivm.sql.postgres_names import OWN, CatalogQuery, catalog_query
 
 _KNOWN = {*RELATIONS, *EMPTY}
@@ -66,7 +67,7 @@ def shapes_of(rows: pa.Table) -> list[Shape]:
 def _asked(core: Core, user: str, settings: Mapping[str, str]) -> Asked:
     with core.lock:
         catalog = core.catalog.fixed()
-        rows = {table.name: core.engine.tables[table.name].count for table in catalog.tables}
+        rows = row_counts(core, catalog)
     return Asked(catalog, rows, user or "ivm", settings)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ivm.catalog.names import as_literal
+from ivm.serve.postgres.catalog.numbers import RELATION_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ _CLASS_NAMED = (
     "(SELECT any_value(ivm_oid) FROM ivm_classes WHERE replace(n, '\"', '') IN "
     "(ivm_name, ivm_schema || '.' || ivm_name) AND (contains(n, '.') OR list_contains(ivm_path(), ivm_schema)))"
 )
+_NUMBERS = "MAP {" + ", ".join(f"'{name}': {number}" for name, number in RELATION_NUMBERS.items()) + "}"
 _TYPE_NAMED = Function(
     "(n) AS (SELECT any_value(ivm_oid) FROM ivm_types WHERE n IN (ivm_name, ivm_text))", ("ivm_types",)
 )
@@ -65,6 +67,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "shobj_description": _same(_NO_TEXT, "o, c"),
     "pg_encoding_to_char": _same("'UTF8'", "n"),
     "pg_char_to_encoding": _same("6", "n"),
+    "pg_get_keywords": Function(
+        "() AS TABLE SELECT keyword_name AS word, "
+        "CASE keyword_category WHEN 'reserved' THEN 'R' ELSE 'U' END AS catcode FROM duckdb_keywords()"),
+    "pg_advisory_unlock_all": _same(_NO_TEXT, ""),
     "pg_is_in_recovery": _same("false", ""),
     "pg_postmaster_start_time": _same("now()", ""),
     "pg_conf_load_time": _same("now()", ""),
@@ -110,7 +116,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "ivm_regtype": _TYPE_NAMED,
     "ivm_regtype_name": Function(f"(t) AS {_TYPE}", ("ivm_types",)),
     "ivm_regclass": Function(
-        "(n) AS CASE WHEN n IN ('pg_class', 'pg_catalog.pg_class') THEN 1259 WHEN contains(n, 'pg_') THEN 1 ELSE "
+        f"(n) AS CASE WHEN contains(n, 'pg_') THEN coalesce({_NUMBERS}[replace(n, 'pg_catalog.', '')], 1) ELSE "
         f"coalesce({_CLASS_NAMED}, error('relation ' || n || ' does not exist')) END", ("ivm_classes",)),
     "ivm_regclass_name": Function(
         "(o) AS coalesce((SELECT any_value(ivm_name) FROM ivm_classes WHERE ivm_oid = o), CAST(o AS VARCHAR))",

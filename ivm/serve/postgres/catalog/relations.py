@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from ivm.catalog.catalog import Catalog
 from ivm.catalog.names import MAIN
 from ivm.catalog.schema import Table, View
 from ivm.catalog.types import Kind
 from ivm.serve.postgres.catalog import numbers
+from ivm.serve.postgres.catalog.asked import BOOL, INT, TEXT, Asked, table
+from ivm.serve.postgres.catalog.depending import depend, rewrite
 from ivm.serve.postgres.catalog.numbers import INFORMATION_SCHEMA, OWNER, PG_CATALOG
 from ivm.serve.postgres.catalog.seen import Key, Relation, keys, relations
 from ivm.serve.postgres.types import TYPES, shape_of
 from ivm.shell.definitions import definition_text
-
-_INT, _TEXT, _BOOL, _LIST = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Of what it is asked: what exists, how many rows tables have, who asks, and what settings are."""
-
-    catalog: Catalog
-    rows: Mapping[str, int]
-    user: str
-    settings: Mapping[str, str]
-
-
-def table(rows: Iterable[Sequence[Any]], columns: str) -> pa.Table:
-    """Rows as a table; `columns` are names with i (a number), t (a text), b or l (a list of numbers) and a colon."""
-    kinds = {"i": _INT, "t": _TEXT, "b": _BOOL, "l": _LIST}
-    named = [(name, kinds[kind]) for kind, _, name in (each.partition(":") for each in columns.split())]
-    values = list(zip(*rows, strict=True)) or [()] * len(named)
-    return pa.table({name: pa.array(column, kind) for (name, kind), column in zip(named, values, strict=True)})
 
 
 def _namespace(asked: Asked) -> pa.Table:
@@ -76,12 +56,15 @@ def _class(asked: Asked) -> pa.Table:
     told = table([row[:5] for row in rows], "i:oid t:relname i:relnamespace t:relkind i:relnatts")
     told = told.append_column("reltuples", pa.array([row[5] for row in rows], pa.float32()))
     for name, place in (("relhasindex", 6), ("relchecks", 7), ("relpersistence", 8), ("relhastriggers", 9)):
-        told = told.append_column(name, pa.array([row[place] for row in rows], {7: _INT, 8: _TEXT}.get(place, _BOOL)))
-    return _with(told, _CLASS_TOO)
+        told = told.append_column(name, pa.array([row[place] for row in rows], {7: INT, 8: TEXT}.get(place, BOOL)))
+    methods = [_METHODS.get(row[3], 0) for row in rows]
+    return _with(told.append_column("relam", pa.array(methods, INT)), _CLASS_TOO)
 
 
+_METHODS = {"r": 2, "m": 2, "i": 403}
+"""By kinds how rows are kept: in Postgres's terms as a heap, or a btree."""
 _CLASS_TOO: dict[str, Any] = {
-    "reltype": 0, "reloftype": 0, "relowner": OWNER, "relam": 2, "relfilenode": 0, "reltablespace": 0, "relpages": 1,
+    "reltype": 0, "reloftype": 0, "relowner": OWNER, "relfilenode": 0, "reltablespace": 0, "relpages": 1,
     "relallvisible": 0, "reltoastrelid": 0, "relisshared": False, "relhasrules": False,
     "relhassubclass": False, "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True,
     "relreplident": "d", "relispartition": False, "relrewrite": 0, "relhasoids": False, "relacl": None,
@@ -92,8 +75,8 @@ _CLASS_TOO: dict[str, Any] = {
 def _with(table: pa.Table, more: Mapping[str, Any]) -> pa.Table:
     """The table, and columns that are the same in all rows."""
     for name, value in more.items():
-        kind = _BOOL if isinstance(value, bool) else _INT if isinstance(value, int) else _TEXT
-        kind = pa.list_(_TEXT) if name.endswith(("acl", "options")) else kind
+        kind = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else TEXT
+        kind = pa.list_(TEXT) if name.endswith(("acl", "options")) else kind
         table = table.append_column(name, pa.array([value] * table.num_rows, kind))
     return table
 
@@ -191,8 +174,10 @@ def index_text(key: Key) -> str:
 
 
 def _constraint(asked: Asked) -> pa.Table:
+    indexes = {(key.of.oid, key.columns): key.index for key in keys(asked.catalog) if key.index}
     rows = [
-        (key.oid, key.name, numbers.of_schema(key.of.schema), key.kind, key.of.oid, key.index,
+        (key.oid, key.name, numbers.of_schema(key.of.schema), key.kind, key.of.oid,
+         key.index if key.to is None else indexes.get((key.to.oid, key.to_columns), 0),
          0 if key.to is None else key.to.oid, list(key.columns), list(key.to_columns) if key.to is not None else None)
         for key in keys(asked.catalog) if key.kind != "i"
     ]  # fmt: skip
@@ -272,7 +257,7 @@ RELATIONS: Mapping[str, Callable[[Asked], pa.Table]] = {
     "pg_namespace": _namespace, "pg_class": _class, "pg_attribute": _attribute, "pg_attrdef": _attrdef,
     "pg_type": _type, "pg_index": _index, "pg_constraint": _constraint, "pg_description": description,
     "pg_database": _database, "pg_roles": _roles, "pg_user": _roles, "pg_authid": _roles, "pg_settings": _settings,
-    "pg_enum": _enum,
+    "pg_enum": _enum, "pg_depend": depend, "pg_rewrite": rewrite,
     "pg_am": _constant("i:oid t:amname t:amtype", (2, "heap", "t"), (403, "btree", "i")),
     "pg_collation": _constant("i:oid t:collname i:collnamespace", (100, "default", PG_CATALOG)),
     "pg_stat_activity": _constant("i:pid t:usename t:state t:query"),

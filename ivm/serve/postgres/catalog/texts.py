@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from ivm.serve.postgres.catalog.relations import Asked, description, index_text, table, view_text
+from ivm.serve.postgres.catalog.asked import Asked, table
+from ivm.serve.postgres.catalog.relations import description, index_text, view_text
 from ivm.serve.postgres.catalog.seen import keys, relations
 from ivm.serve.postgres.types import TYPES, WRITTEN
 
