@@ -27,7 +27,7 @@ from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
 
-_FEW = 4
+_FEW = 1 << 11
 """Rows that are read together from where they are stored, those that have just come too."""
 
 Mode = Literal["diff", "upsert"]
