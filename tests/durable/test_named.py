@@ -82,6 +82,11 @@ def test_what_was_told_and_not_acknowledged_is_told_again_also_all_rows(path):
         db.sql("DELETE FROM sale WHERE id = 2")
     with _open(path) as db:
         etl = db.subscribe("revenue", name="etl")
+        db.sql("INSERT INTO sale VALUES (3, 'Rome', 1); DELETE FROM sale WHERE id = 3")
+        etl = db.subscribe("revenue", name="etl", from_time=3, snapshot=True)  # which acknowledges all up to then
+        assert [row[:3] for row in _told(etl)] == [(4, -1, "Rome")]
+        db.forget_subscription("etl")
+        etl = db.subscribe("revenue", name="etl", snapshot=True)
         assert [row[2] for row in _told(etl)] == ["Bern"]
         etl.acknowledge()
         etl.acknowledge(1)  # that is so already
