@@ -42,6 +42,7 @@ from ivm.sql.types.zones import zone_names
 from ivm.trace.columns import stand_ins
 from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, huge_columns, undivided, with_huge
 from ivm.trace.columns.zones import zone_of
+from ivm.trace.helpers import cores
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -53,6 +54,7 @@ class Use(Enum):
     OPEN = "SQL text of somebody whom the application trusts with whatever DuckDB can reach"
     PART = "as OPEN; one of many that read side by side, by one thread each"
     OWN = "the engine's own texts: closed too, but large sorts and joins may spill to disk"
+    ASIDE = "as OWN, for what takes long while others commit: it leaves a processor to them, if there are several"
 
 
 class _Instances:
@@ -92,11 +94,11 @@ def _instance(use: Use, *, locked: bool = True) -> duckdb.DuckDBPyConnection:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
         "temp_directory": "" if use is Use.CLOSED else spill_directory(),
-        "order_by_non_integer_literal": use is Use.OWN,  # a view may have it
+        "order_by_non_integer_literal": use in (Use.OWN, Use.ASIDE),  # a view may have it
     }
-    if use is Use.PART:
-        settings["threads"] = 1
-    elif use is not Use.OPEN:
+    if use in (Use.PART, Use.ASIDE):
+        settings["threads"] = 1 if use is Use.PART else max(cores() - 1, 1)
+    if use not in (Use.PART, Use.OPEN):
         settings |= dict.fromkeys(_WAYS_OUT, False)
     made = duckdb.connect(config=settings)
     made.execute(f"SET GLOBAL TimeZone = '{UTC}'")

@@ -128,6 +128,8 @@ class _Table:
         self.walks = walks
         self._left, self._arenas = left, arenas
         self._ways: dict[int, list[Way]] = {}
+        self._with: dict[int, list[tuple[Way, int]]] = {}
+        """The other walks of the same step, by the number of each, of which nothing comes if it is not said."""
         heads: list[list[dict[int, None]]] = [[] for _ in range(sources)]
         for walk in walks:
             self._ways.setdefault(walk.place, []).append(walk.way)
@@ -136,6 +138,10 @@ class _Table:
                 if group == len(head):
                     head.append({})
                 head[group].update(dict.fromkeys(columns))
+        for number, walk in enumerate(walks):
+            others = [(each.way, each.source) for each in walks if each.place == walk.place and each is not walk]
+            if others:
+                self._with[number] = others
         self._heads = [[tuple(columns) for columns in head] for head in heads]
         self._members: Ints = np.zeros((len(walks), MEMBER), np.int64)
         self._found: Ints = np.empty(len(arenas.ids), np.int64)
@@ -168,7 +174,11 @@ class _Table:
             self._nanoseconds, coming.rows * len(walks), self._found,
         )  # fmt: skip
         self._nanoseconds = (perf_counter_ns() - started) // len(walks)
-        for each, number in enumerate(self._found[:count].tolist()):
+        found = self._found[:count].tolist()
+        for number in found:
+            for way, source in self._with.get(number, ()):
+                way.begun = Begun(coming.groups[source], None, 0, None)
+        for each, number in enumerate(found):
             self._spent.append(number)
             walk, route = walks[number], self._routes[number]
             route.take(arenas.give(each))

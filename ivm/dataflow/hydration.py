@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from math import inf
-from typing import TypeVar
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from ivm.catalog.errors import NumericError
 from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
 from ivm.trace.delta import Delta, concat_deltas
-from ivm.trace.helpers import Errand, Errands, Helpers
+from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.lessons import Lessons
 from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
@@ -44,8 +43,6 @@ _SMALL = 1 << 10
 
 Step = Callable[[Sequence[Delta | None]], None]
 """What is done with a chunk. Where others are let in meanwhile, it must not read a store."""
-Done = TypeVar("Done")
-_Begin = Callable[[Sequence[Delta | None]], "Errand[None]"]
 
 
 @dataclass
@@ -112,32 +109,23 @@ def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, a
     each = [source.contents(time, installation.read) for source in node.inputs]
     step = partial(_step, node.operator, since=time)
     fill: Step = step if alone else lambda inputs: installation.aside(partial(step, inputs))
-    begin = _done if alone else installation.errands.send
-
-    def send(inputs: Sequence[Delta | None]) -> Errand[None]:
-        return begin(partial(step, inputs))
-
     try:
+        installation.rest()  # to make the node has taken a while
         for number, contents in enumerate(each):
-            fill_one, send_one = (
-                partial(_of_input, fill, number, len(each)),
-                partial(_of_input, send, number, len(each)),
-            )
+            fill_one = partial(_of_input, fill, number, len(each))
             if whole:
                 _fill_whole(fill_one, contents, installation)
             else:
-                _fill_in_parts(fill_one, send_one, contents, installation)
+                _fill_in_parts(fill_one, contents, installation)
     finally:
         installation.errands.wait()
     catch_up(node.operator, time, installation, fill)
     installation.waiting = None
 
 
-def _of_input(
-    work: Callable[[Sequence[Delta | None]], Done], number: int, count: int, found: Sequence[Delta | None]
-) -> Done:
-    """Work with what there is of the input of this number, and of the others nothing."""
-    return work([found[0] if each == number else None for each in range(count)])
+def _of_input(fill: Step, number: int, count: int, found: Sequence[Delta | None]) -> None:
+    """Fill with what there is of the input of this number, and of the others nothing."""
+    fill([found[0] if each == number else None for each in range(count)])
 
 
 def _step(operator: Operator, inputs: Sequence[Delta | None], since: int) -> None:
@@ -164,31 +152,21 @@ def _fill_whole(fill: Step, contents: Iterator[Delta], installation: Installatio
         fill([whole])
 
 
-def _fill_in_parts(fill: Step, begin: _Begin, contents: Iterator[Delta], installation: Installation) -> None:
-    """Fill an operator chunk by chunk, one while the next is read, as far as `begin` lets others do it.
+def _fill_in_parts(fill: Step, contents: Iterator[Delta], installation: Installation) -> None:
+    """Fill an operator chunk by chunk. Where one raises NumericError, all that is left has the last word.
 
-    Where one raises NumericError, all that is left has the last word.
+    The next is not read meanwhile: who reads keeps commits waiting, and would wait for the interpreter's lock himself.
     """
     parts = _coming_first(contents)
-    filling: tuple[Delta, Errand[None]] | None = None
-    for delta in chain(parts, [None]):
-        if delta is None or len(delta):
-            ready = [] if delta is None else [delta.gathered()]
-            if filling is not None:
-                try:
-                    installation.aside(filling[1].get)
-                except NumericError:
-                    _fill_whole(fill, chain([filling[0]], ready, parts), installation)
-                    return
-            filling = (ready[0], begin(ready)) if ready else None
+    for delta in parts:
+        if len(delta):
+            ready = delta.gathered()
+            try:
+                fill([ready])
+            except NumericError:
+                _fill_whole(fill, chain([ready], parts), installation)
+                return
         installation.rest()
-
-
-def _done(work: Callable[[], None]) -> Errand[None]:
-    """Some work, done at once."""
-    errand = Errand(work)
-    errand.run()
-    return errand
 
 
 def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:

@@ -223,6 +223,8 @@ class Known:
             self._define(head, read_made(head, record.payload, at))
             if "changes" in head:
                 self._replay.add(read_commit(head, record.payload, at))
+            if self._keeps_past:  # so that it is known what has changed in new views since
+                self.finish()
         else:
             raise StorageError(
                 f"it is of kind {record.kind}, which this release of ivm does not know; open it with the release that "
@@ -252,11 +254,19 @@ class Known:
                 self._install(core, catalog, view)
         core.begin_defining(None)
 
+    @property
+    def _keeps_past(self) -> bool:
+        engine = self._core.engine
+        keeps = bool(engine.past.history or engine.listeners.names)
+        return keeps or any(view.history for view in self._catalog.views)
+
     def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:
         core, catalog = self._core, catalog_of(head, self._catalog)
         engine, there = core.engine, core.catalog.fixed()
+        emptied = [table for table, rows in made.items() if rows is None and table in engine.tables]
+        anew = {key(view.name) for table in emptied for view in there.dependents(table)}  # all rows come again
         for name, entry in [*there.content.items()]:
-            if isinstance(entry, View) and catalog.content.get(name) is not entry:
+            if isinstance(entry, View) and (name in anew or catalog.content.get(name) is not entry):
                 engine.put(entry.name, None, None)
                 there.content = {each: kept for each, kept in there.content.items() if each != name}
         core.catalog.become(there)
@@ -269,6 +279,3 @@ class Known:
         for name, table in put.items():
             engine.put_table(name, table)
         self._catalog = catalog
-        keeps = engine.past.history or engine.listeners.names or any(view.history for view in catalog.views)
-        if keeps:  # so that it is known what has changed in new views since
-            self.finish()

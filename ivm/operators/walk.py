@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from ivm.operators.stage import Stage
 from ivm.operators.way import Key, Lent, Passed, Way
 from ivm.trace.delta import Delta
 from ivm.trace.helpers import at_hand
 
-_MOST_WAYS = 64
+_MOST_WAYS, _MOST_OTHERS = 64, 3
 
 
 class Walk:
@@ -19,6 +20,8 @@ class Walk:
         self.stages = tuple(each for stage in stages for each in stage.stages)
         self._alone = self.stages[0] if len(self.stages) == 1 and self.stages[0].is_light else None
         self._ways: dict[Key, Way] = {}
+        self._others: dict[Key, list[Way]] = {}
+        """Further ways, the last to fit first, for columns that lie otherwise."""
 
     def all(self, delta: Delta, onward: Onward | None = None) -> list[Delta]:
         """What comes of a delta, in parts that have rows. Raises NumericError.
@@ -29,10 +32,12 @@ class Walk:
             return self._alone.all(delta)
         walk = self if onward is None or at_hand(delta.length) is not None else self.led(onward)
         way = walk._ways.get(walk.key(delta, 0))
-        if way is not None and len(way.legs) == len(walk.stages):
+        if way is not None:
             passed = way.run(delta)
             if isinstance(passed, list):
-                return passed
+                if not passed or way.end == len(walk.stages):
+                    return passed
+                passed = iter([(part, way.end, False) for part in passed])
             return list(walk.after(way, passed))
         return [part for part in walk.parts(delta) if part.length]
 
@@ -81,6 +86,8 @@ class Walk:
     def _after(self, way: Way, part: Delta, at: int, failed: bool) -> Iterator[Delta]:
         """What comes of a part that a way has led to a stage, or that it has `failed` to lead through it."""
         if at < way.end and not failed:  # columns lie otherwise than they did
+            if at == way.first and (other := self._along_another(way, part)) is not None:
+                return other
             self._cut(way, at)
         elif at < len(self.stages) and not failed:
             self._join(way, part, at)
@@ -100,16 +107,38 @@ class Walk:
             return None
         if len(self._ways) >= _MOST_WAYS:
             self._ways.clear()
+            self._others.clear()
         way = self._ways[key] = Way(key, len(delta.groups), [leg])
         return way
 
+    def _along_another(self, way: Way, part: Delta) -> Iterator[Delta] | None:
+        """What comes of a part along another way of the same key, whose columns lie as one of those takes them.
+
+        So batches of which some have NULLs and others none, or values in fewer bytes, go to and fro between two.
+        """
+        others = self._others.get(way.key, []) if self.key(part, way.first) == way.key else []
+        for number, other in enumerate(others):
+            found = other.run(part)
+            passed = iter([(each, other.end, False) for each in found] if isinstance(found, list) else found)
+            first = next(passed, None)
+            if first is not None and first[1] == other.first and not first[2]:
+                list(passed)  # it does not fit either
+                continue
+            others[number], self._ways[way.key] = way, other
+            there = passed if first is None else chain([first], passed)
+            return chain.from_iterable(self._after(other, *each) for each in there)
+        return None
+
     def _cut(self, way: Way, at: int) -> None:
-        """Let a way end before a stage."""
+        """Let a way end before a stage; one that is left without any may fit again."""
         kept = way.legs[: at - way.first]
         if kept:
             self._ways[way.key] = Way(way.key, way.groups, kept)
-        else:
-            self._ways.pop(way.key, None)
+            return
+        self._ways.pop(way.key, None)
+        others = self._others.setdefault(way.key, [])
+        others.insert(0, way)
+        del others[_MOST_OTHERS:]
 
     def _join(self, way: Way, part: Delta, at: int) -> None:
         """Let a way go on to where the next one leads, which what has come of the delta takes."""

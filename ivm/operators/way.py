@@ -36,11 +36,11 @@ Passed = tuple[Delta, int, bool]
 
 class Begun(NamedTuple):
     """A walk along a `route` that somebody has begun with deltas of these groups; what it has `said`, and what is there
-    meanwhile.
+    meanwhile. None: nothing has come of it.
     """
 
     groups: Sequence[Group]
-    route: Route
+    route: Route | None
     said: int
     kept: object
 
@@ -87,6 +87,8 @@ class Way:
         """What comes of a delta: all of it, which has come to the end; or what has come where, part by part."""
         begun, self.begun = self.begun, None
         if begun is not None and begun.groups is delta.groups:
+            if begun.route is None:
+                return []
             return self._ended(begun.route, delta, begun.route.gone(begun.said, delta.length), [begun.kept])
         route = self.lend()
         legs, length = self.legs, delta.length

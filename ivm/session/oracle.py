@@ -121,7 +121,7 @@ def _alike(schema: Schema, found: pa.Table, expected: pa.Table) -> tuple[pa.Tabl
         return found, expected
     names = [f"c{place}" for place in range(found.num_columns)]
     texts = [measure_text(f.type, c) if f.type.is_collated else c for f, c in zip(schema, names, strict=True)]
-    with connection(Use.OWN) as duck:
+    with connection(Use.ASIDE) as duck:
         for name, table in {"found": found, "expected": expected}.items():
             offer(duck, name, table.rename_columns(names))
         one, other = (answer(duck, f"SELECT {', '.join(texts)} FROM {name}") for name in ("found", "expected"))
@@ -189,7 +189,7 @@ def _recomputed(
     try:
         functions = calling.functions
         called = functions.named_in(*texts.values())
-        with connection_with(functions, called, Use.OWN, calling.known, without=without) as duck:
+        with connection_with(functions, called, Use.ASIDE, calling.known, without=without) as duck:
             for name, table in tables.items():
                 offer(duck, name, table)
             for view, sql in views.items():
@@ -247,7 +247,7 @@ def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float])
         return False
     names = [f"c{i}" for i in range(len(allowed))]
     order = ", ".join(name for _, name in sorted(zip(allowed, names, strict=True), key=itemgetter(0)))
-    with connection(Use.OWN) as duck:
+    with connection(Use.ASIDE) as duck:
         offered = {"found": found, "expected": expected}
         for name, table in offered.items():
             duck.register(name, undivided(table).rename_columns(names))

@@ -68,11 +68,12 @@ class Backlog:
 
     def netted(self, types: Sequence[SqlType], known: Netted) -> Backlog:
         """The same as few pieces, none of which has less than twice the rows of the next: no more than all that differs
-        by then, and a little. Times within a piece become one. `types`: of the view's columns. Cost: over time, a few
-        accesses of a hash table for each row and each doubling.
+        by then, and a little. Times within a piece become one. What a single commit has told stays as it is, until
+        there is more. `types`: of the view's columns. Cost: over time, a few accesses of a hash table for each row and
+        each doubling.
         """
-        if self.at.next is None:
-            return self
+        if self.at.next is None or self.at.next.next is None:
+            return self  # who takes what one commit has told consolidates that, and may be about to
         if id(self.at) not in known:
             known[id(self.at)] = self._netted_chain(types)
         at, last = known[id(self.at)]
@@ -95,7 +96,7 @@ class Backlog:
 
     def _netted_chain(self, types: Sequence[SqlType]) -> tuple[Link, Piece]:
         link, found = self._chain()
-        return link, net(found, types) if len(found) > 1 else found[0].apart()
+        return link, net(found, types)
 
     def _chain(self) -> tuple[Link, list[Piece]]:
         """What the chain has, and its end."""

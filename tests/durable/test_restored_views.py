@@ -211,3 +211,17 @@ def test_groups_by_texts_that_have_other_codes_are_found() -> None:
     with opened(disk) as db:
         db.sql("INSERT INTO t VALUES (6, 'b')")
         assert db.sql("SELECT k, n FROM counts ORDER BY k").fetchall() == [("b", 2), ("c", 2)]
+
+
+@pytest.mark.parametrize("history", [0, 100])
+def test_a_view_whose_table_a_transaction_has_made_anew_has_its_rows_once(history):
+    disk = Disk()
+    db = opened(disk, history=history)
+    db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER)")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT x FROM t; CREATE MATERIALIZED VIEW w AS SELECT count(*) AS n FROM v")
+    db.sql("INSERT INTO t VALUES (1, 5), (2, 6); CHECKPOINT")
+    db.sql("BEGIN; INSERT INTO t VALUES (3, 7); CREATE UNIQUE INDEX once ON t (x); COMMIT")
+    found = opened(Disk(disk.files()), history=history)
+    assert sorted(found.view("v").fetchall()) == [(5,), (6,), (7,)]
+    assert found.view("w").fetchall() == [(3,)]
+    assert found.view("v").changes(db.time).num_rows == 0

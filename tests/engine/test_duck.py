@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm import duck as duck_module
 from ivm.catalog.schema import Field
 from ivm.catalog.types import HUGEINT, decimal
 from ivm.duck import Use, answer, connection, with_hugeints
@@ -97,3 +98,14 @@ def test_columns_of_one_name_are_told_apart() -> None:
     )
     assert found.fetchall() == [(1, date(2020, 1, 1), -(2**127))]
     assert str(-(2**127)) in repr(found)
+
+
+@pytest.mark.parametrize(("processors", "threads"), [(1, 1), (2, 1), (8, 7)])
+def test_what_takes_long_leaves_a_processor_to_others(
+    processors: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duck_module, "cores", lambda: processors)
+    with connection(Use.ASIDE, alone=True) as duck:
+        assert duck.execute(
+            "SELECT current_setting('threads'), current_setting('enable_external_access')"
+        ).fetchall() == [(threads, False)]

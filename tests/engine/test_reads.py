@@ -28,7 +28,7 @@ MEMOS = {
         "where columns lie, which whoever reads them first finds out",
     ),
     "Growable._block": "where it tells that it lies: among the others if it is a column, else its owner has it",
-    "ViewLog.indexes": "what finds sealed updates by values; see `log_index.LogIndex`",
+    "LogIndexes._of": "what finds sealed updates by values; see `log_index.LogIndex`",
     "KeyLayout._is_plain": "what is true of a layout, which never changes",
 }
 """What readers find out about what does not change, and why it is not state."""

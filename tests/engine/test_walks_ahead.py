@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ivm
 from ivm.dataflow import ahead
+from ivm.operators import way
 
 TABLES = (
     "CREATE TABLE sale (id INTEGER PRIMARY KEY, shop INTEGER NOT NULL, item INTEGER, what VARCHAR, n BIGINT NOT NULL)",
@@ -133,3 +136,33 @@ def test_what_a_walk_raises_names_its_view_and_changes_nothing(monkeypatch: pyte
         db.verify()
     db.apply({"sale": [{"id": 77, "shop": 1, "item": 1, "what": "a", "n": 2}]})
     db.verify()
+
+
+@pytest.mark.parametrize("least", [1, 1 << 20])
+def test_batches_that_lie_in_two_ways_make_no_walks_anew(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    """One has NULLs, the next none; one has short numbers, the next long ones."""
+    monkeypatch.setattr(ahead, "_LEAST_DUE", least)
+    made = 0
+    first = way.Way.__init__
+
+    def counted(*given: Any) -> None:
+        nonlocal made
+        made += 1
+        first(*given)
+
+    monkeypatch.setattr(way.Way, "__init__", counted)
+    db = ivm.connect(compile="wait")
+    db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, a BIGINT, p DECIMAL(9,2))")
+    db.sql("CREATE MATERIALIZED VIEW sums AS SELECT a % 3 AS k, sum(p) AS p FROM t WHERE a > 2 GROUP BY ALL")
+    db.sql("CREATE MATERIALIZED VIEW some AS SELECT id, a + 1 AS b FROM t WHERE p < 20")
+    db.sql("CREATE MATERIALIZED VIEW met AS SELECT t.id, s.p FROM t JOIN sums AS s ON s.k = t.a WHERE t.p > 1")
+    for number in range(60):
+        numbers = range(5 * number, 5 * number + 5)
+        a = [None if number % 2 and i == 2 else i % 9 for i in range(5)]
+        short = pa.decimal32(9, 2) if number % 3 == 0 else pa.decimal64(9, 2)
+        prices = pa.array([Decimal(i) for i in numbers], short)
+        db.apply({"t": pa.table({"id": pa.array(numbers, pa.int32()), "a": pa.array(a, pa.int64()), "p": prices})})
+        if number == 39:
+            before = made
+    db.verify()
+    assert made == before

@@ -43,6 +43,8 @@ ERRORS: Errors = (KeyboardInterrupt, MemoryError)
 Pick = Callable[[list[Place]], list[Place]]
 """Which of the lines that a piece of work reaches are raised at."""
 _AT_ONCE = 5
+_WARM_UP = 16
+"""How often the commit comes and goes before, so that walks are known, and begin ahead."""
 _EVERY_CHECK = 10
 Fault = tuple[Place, type[BaseException]]
 Faults = Iterator[tuple[Place, Failure | None]]
@@ -58,6 +60,9 @@ class Trial:
         self._checks = 0
         self._set_up()
         self._before = self._world.views()
+        for _ in range(_WARM_UP):
+            self._go()
+            self._back()
         self._go()
         self._after = self._world.views()
         self._world.db.verify()
@@ -134,13 +139,13 @@ def commit_faults(scene: str, shape: str, pick: Pick, errors: Errors) -> Faults:
     """Raise at the lines of a commit; for each what was wrong.
 
     With many rows, at one in four of the lines that few rows reach too: they take ten times as long there. Those that
-    read what is given, before anything is marked, are the same in all scenes.
+    read what is given, before anything is stepped, are the same in all scenes.
     """
     trial = Trial(scene, shape, commits()[shape])
     lines = trial.lines()
     if scene != next(iter(VIEWS)):
-        marks = next((number for number, (path, _) in enumerate(lines) if path == "ivm/trace/state.py"), 0)
-        lines = lines[marks:]
+        steps = next((number for number, (path, _) in enumerate(lines) if path.startswith("ivm/dataflow/")), 0)
+        lines = lines[steps:]
     if shape == "many":
         met = {line for few in ("insert", "mixed") for line in Trial(scene, few, commits()[few]).lines()}
         lines = [line for number, line in enumerate(lines) if line not in met or number % 4 == 0]

@@ -222,6 +222,6 @@ def test_who_waits_for_each_commit_hardly_rests(monkeypatch: pytest.MonkeyPatch)
                 rested += seconds
             return rested
 
-        assert turns(1000, 1e-4, 1) < 0.1 * 1000 * 1e-4
+        assert turns(1000, 1e-4, 1) < 0.03 * 1000 * 1e-4
         assert turns(1000, 1e-2, 9) == 0
         assert 0.7 * 200 * rests._LONGEST < turns(200, 1e-4, 2) < 200 * rests._LONGEST

@@ -197,6 +197,10 @@ def test_what_goes_away_is_told(page, db, at):
     page.until("document.querySelector('#error').hidden")
     page.go(f"{at}/#/view/nowhere")
     page.until_text("There is no view nowhere", "#main")
+    page.go(f"{at}/#/view/%")
+    page.until_text("URI", "#error")
+    page.click("#pages a[href='#/sql']")
+    page.until("document.querySelector('#error').hidden && !!document.querySelector('#sql')")
 
 
 def test_who_may_do_what(page, db):

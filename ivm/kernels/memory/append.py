@@ -115,23 +115,22 @@ def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def copy_rows(source: Ints, rows: Ints, sizes: Ints, room: Ints, places: Ints) -> None:
-    """Copy `rows` of the columns that lie at `source` (columns, WORDS), as far as they can be read, into `room`.
+def copy_rows(source: Ints, rows: Ints, wanted: Ints, room: Ints, places: Ints) -> None:
+    """Copy `rows` of the columns that lie at `source` (columns, WORDS), where they are `wanted`, into `room`.
 
-    `places` tell where each copy lies, whose items have `sizes` bytes; a column of size 0 is left alone.
+    These can be read. `places` tell where each copy lies, whose items are of the same size.
     """
     to, references, count = address_of(room), address_of(rows), len(rows)
-    for c in range(len(sizes)):
-        if sizes[c] == 0 or source[c, STRIDE] == 0:
+    for c in range(len(wanted)):
+        if wanted[c] == 0:
             continue
-        place = places[c]
-        place[ADDRESS], place[SIZE], place[PIECES] = to, sizes[c], 0
-        to += (sizes[c] * count + 7) >> 3 << 3
+        place, size = places[c], source[c, SIZE]
+        place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0
+        to += (size * count + 7) >> 3 << 3
         place[VALIDITY], place[BIT] = 0, -1
         if source[c, VALIDITY] != 0:
             place[VALIDITY] = to
             to += (count + 7) >> 3 << 3
-        place[STRIDE] = sizes[c]
         _gather(place, address_of(source[c]), references, np.int64(0), count)
 
 

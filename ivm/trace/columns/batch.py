@@ -11,13 +11,14 @@ from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, SEEN
 from ivm.kernels.memory.places import ADDRESS, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from, to_column
-from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column
+from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column, readonly
 from ivm.trace.columns.computed import Read, TextFunction, compute
 from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of, texts_at
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.seen_texts import SeenTexts, seen_texts
+from ivm.trace.text.texts import Texts
 
 _PATIENCE = 16
 _LOOKED_AT = 256
@@ -221,6 +222,9 @@ class Batch(Source):
     def _computed(self, index: int, function: TextFunction) -> Column:
         if index not in self._made and self._reads_bytes(index, function.light):
             reader, place = self._readers.each[index], self._place(index)
+            if not place[STRIDE] and place[OFFSET_BYTES]:
+                data, offsets = texts_at(place[ADDRESS], place[OFFSET_BYTES], place[BYTES], len(self))
+                return function.of_texts(Texts(readonly(data), readonly(offsets[:-1]), readonly(offsets[1:])))
             number = 0 if place[STRIDE] else place[SEEN]
             known = reader.known(place, len(self), function) if number else None
             return reader.compute(self._arrays(index), function, number) if known is None else known

@@ -16,10 +16,16 @@ FAN, SEALED = 32, 9
 """How many batches are put together at once, and the level of one that stays as it is."""
 
 
+TextsAt = tuple[tuple[int, int, int], tuple[int, int] | None]
+"""Where texts lie, none of which is NULL, as `texts_in` has it, and if they are those of a dictionary, where the codes
+do, as `codes_in` has it.
+"""
+
+
 @dataclass(slots=True)
 class Batches:
     """Record batches one after the other: of each where it begins, how often it was put together, and where its columns
-    lie, as far as that is known (see `Located`).
+    lie, as far as that is known (see `Located`), and the texts of columns, once somebody has asked.
 
     `in_place`: the columns that are read where they lie.
     """
@@ -27,6 +33,7 @@ class Batches:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
     places: list[Ints | None] = field(default_factory=list)
+    texts: list[dict[int, TextsAt | None]] = field(default_factory=list)
     pieces: Pieces = field(default_factory=Pieces)
     in_place: dict[int, InPlace] = field(default_factory=dict)
 
@@ -38,12 +45,13 @@ class Batches:
         for column in self.in_place.values():
             column.truncate(count)
         self.pieces.truncate(count)
-        del self.batches[count:], self.levels[count:], self.places[count:]
+        del self.batches[count:], self.levels[count:], self.places[count:], self.texts[count:]
 
     def first(self, rows: int) -> Batches:
         """The first `rows` rows, as they are now."""
         count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
-        return Batches(self.batches[:count], [SEALED] * count, self.places[:count], self.pieces.first(count))
+        levels, texts = [SEALED] * count, [dict(each) for each in self.texts[:count]]
+        return Batches(self.batches[:count], levels, self.places[:count], texts, self.pieces.first(count))
 
     def wider(self, more: Mapping[str, pa.Scalar]) -> Batches:
         """The same rows, each with these values in further columns behind the others. Cost: writes these columns."""
@@ -58,16 +66,17 @@ class Batches:
         places = [None if each is None else np.concatenate([each, unknown]) for each in self.places]
         pieces = self.pieces.first(count)
         in_place = {index: column.first(count, pieces) for index, column in self.in_place.items()}
-        return Batches(batches, list(self.levels), places, pieces, in_place)
+        return Batches(batches, list(self.levels), places, [{} for _ in batches], pieces, in_place)
 
     def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> Batches:
         """The same rows, those of so many batches from number `first` on in one."""
         batches = [*self.batches[:first], whole, *self.batches[first + FAN :]]
         levels = [*self.levels[:first], level, *self.levels[first + FAN :]]
         places = [*self.places[:first], None, *self.places[first + FAN :]]
+        texts = [*self.texts[:first], {}, *self.texts[first + FAN :]]
         pieces = self.pieces.joined(first, FAN)
         in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
-        return Batches(batches, levels, places, pieces, in_place)
+        return Batches(batches, levels, places, texts, pieces, in_place)
 
     def ready(self) -> int | None:
         """The first of so many small batches of one level side by side, if there are any among the newest."""

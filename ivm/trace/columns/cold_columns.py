@@ -10,22 +10,24 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ivm.catalog.types import Physical, SqlType
+from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
-from ivm.kernels.memory.places import ADDRESS, STRIDE, WORDS
+from ivm.kernels.memory.places import ADDRESS, STRIDE
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
-from ivm.trace.columns.batches import FAN, SEALED, Batches
+from ivm.trace.columns.batches import FAN, SEALED, Batches, TextsAt
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
-from ivm.trace.columns.exported import text_at, texts_in
+from ivm.trace.columns.exported import code_at, codes_in, text_at, texts_in
 from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in, plain
 from ivm.trace.columns.segment import in_one
 from ivm.trace.text.dictionary import TextDictionary
 
-_SMALL = 512
-_FEW = 1 << 12
+_SMALL = 256
+_FEW = 1 << 13
 """Rows that are put together at once: a call for each column would take longer than what it copies."""
-_LARGE = 1 << 16
+_LARGE = 1 << 13
 _PARTS = 8
+_READ = 16
+"""Rows of which each text is read by itself."""
 _SLICED = 4
 """Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
 
@@ -92,6 +94,7 @@ class ColdColumns:
         kept.batches.append(batch if len(self._places) == batch.num_columns else batch.select(list(self._places)))
         kept.levels.append(level)
         kept.places.append(places)
+        kept.texts.append({})
         number = kept.pieces.push(rows)
         for index in told:
             column = kept.in_place.get(index)
@@ -108,7 +111,7 @@ class ColdColumns:
         made = ColdColumns((*self._types, *types), self._dictionary, indexes)
         kept = self._rows
         if not self._places and rows:  # of which there were no batches
-            kept = Batches([pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))], [SEALED], [None])
+            kept = Batches([pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))], [SEALED], [None], [{}])
             kept.pieces.push(rows)
         made._rows, made.is_untidy = kept.wider(more), True  # what was being put together is begun anew
         return made
@@ -120,7 +123,8 @@ class ColdColumns:
         if rest:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
-            made._rows = Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
+            texts: list[dict[int, TextsAt | None]] = [{} for _ in batches]
+            made._rows = Batches(batches, list(rows.levels), list(rows.places), texts, rows.pieces.first(len(batches)))
             made.is_untidy = True  # what was being put together is begun anew
         return made
 
@@ -137,9 +141,9 @@ class ColdColumns:
                 self._small, self.is_untidy = rows.levels[-FAN:].count(0), False
                 return
             batches, level = rows.batches[first : first + FAN], rows.levels[first] + 1
-            if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):
+            if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW:
                 with suppress(pa.ArrowInvalid):  # of batches that are not alike
-                    self._rows = rows.with_together(first, pa.concat_batches(batches), level)
+                    self._rows = _together(rows, first, self._as_kept(pa.concat_batches(batches)), level)
                     return
             merge = self._merge = _Merge(first, level, self._one_table(batches), [])
         further = list(self._places.items())[len(merge.columns) :]
@@ -149,9 +153,7 @@ class ColdColumns:
             merge.columns.append(self._whole(merge.table.column(place), index))
         if len(merge.columns) == len(self._places):
             whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
-            level = merge.level if whole.num_rows < _LARGE else SEALED
-            together = rows.with_together(merge.first, whole, level)
-            self._merge, self._rows = None, together
+            self._merge, self._rows = None, _together(rows, merge.first, whole, merge.level)
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
@@ -165,8 +167,8 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
-        if len(rows) <= _SLICED and (codes := self._codes(index, rows)) is not None:
-            return codes
+        if (texts := self.texts(index, rows)) is not None:
+            return Column(self._dictionary.codes_of(texts))
         distinct, places = ascending(rows)
         found = self._converted(index, self._taken(index, distinct))
         return found if places is None else found.take(places)
@@ -207,14 +209,33 @@ class ColdColumns:
         """A text of one row, read where it lies; None where that is not known, or it is NULL."""
         kept = self._rows
         number = kept.pieces.piece_of(row)
-        places = kept.places[number]
-        if places is None:
-            places = kept.places[number] = self._texts_of(kept.batches[number])
-        place = places[index].tolist()
-        size = place[OFFSET_BYTES]
-        if place[STRIDE] or not size:
+        texts, places = kept.texts[number], kept.places[number]
+        if index not in texts:
+            size = 0 if places is None or places.item(index, STRIDE) else places.item(index, OFFSET_BYTES)
+            if places is not None and size:
+                texts[index] = (places.item(index, ADDRESS), size, places.item(index, BYTES)), None
+            else:
+                texts[index] = _texts_in(self._array(number, index), self._types[index])
+        lie = texts[index]
+        if lie is None:
             return None
-        return text_at(place[ADDRESS] + size * (row - kept.pieces.start(number)), size, place[BYTES])
+        place, (offsets, size, data), codes = row - kept.pieces.start(number), *lie
+        if codes is not None:
+            first, width = codes
+            place = code_at(first + width * place, width)
+        return text_at(offsets + size * place, size, data)
+
+    def texts(self, index: int, rows: Array) -> list[bytes] | None:
+        """The texts of a few rows, read where they lie; None where they are many, or that is not known of some."""
+        if len(rows) > _READ:
+            return None
+        texts = list[bytes]()
+        for row in rows.tolist():
+            text = self.text(index, row)
+            if text is None:
+                return None
+            texts.append(text)
+        return texts
 
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
@@ -234,15 +255,20 @@ class ColdColumns:
                 return pa.concat_arrays(arrays)
         return self.arrow(index, rows).combine_chunks()
 
-    def _stay(self, schema: pa.Schema) -> bool:
-        """Whether columns of batches of this schema stay as they are when they are put together."""
+    def _as_kept(self, whole: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch that was put together, whose columns have the forms in which they are kept."""
         known = self._staying
-        if known is None or not schema.equals(known):
-            types = zip(schema.types, self._places, strict=True)
-            if not all(_stays(given, self._types[index]) for given, index in types):
-                return False
-            self._staying = schema
-        return True
+        if known is not None and whole.schema.equals(known):
+            return whole
+        stays = True
+        for index, place in self._places.items():
+            column = whole.column(place)
+            if not self._is_kept(column, index):
+                whole = whole.set_column(place, whole.schema.field(place).name, self._plain(column, index))
+            stays = stays and _stays(column.type, self._types[index])
+        if stays:
+            self._staying = whole.schema
+        return whole
 
     def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
         """The batches one after the other, not copied, unless their types differ."""
@@ -257,16 +283,14 @@ class ColdColumns:
         """A column in one piece. It is cast as such: for each of its pieces that would cost more than their rows."""
         with suppress(pa.ArrowInvalid):  # dictionaries that have no place in one of their type
             whole = column.chunk(0) if column.num_chunks == 1 else in_one(column)
-            return whole if is_readable_in(whole.type, self._types[index]) else self._plain(whole, index)
+            return whole if self._is_kept(whole, index) else self._plain(whole, index)
         return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
 
-    def _texts_of(self, batch: pa.RecordBatch) -> Ints:
-        """Where texts lie in a batch, none of which is NULL, as `Located` has it; of all else nothing is said."""
-        places = np.zeros((len(self._types), WORDS), np.int64)
-        for index, place in self._places.items():
-            if self._types[index].physical is Physical.CODE and (lie := texts_in(batch.column(place))) is not None:
-                places[index, [ADDRESS, OFFSET_BYTES, BYTES]] = lie
-        return places
+    def _is_kept(self, whole: pa.Array, index: int) -> bool:
+        """Whether a column stays in the form in which its pieces came: texts as codes if few differ."""
+        if pa.types.is_dictionary(whole.type):
+            return self._types[index].kind is Kind.VARCHAR and 2 * len(whole.dictionary) <= len(whole)
+        return is_readable_in(whole.type, self._types[index])
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
         wanted = self._types[index]
@@ -312,6 +336,7 @@ class ColdColumns:
     def _replace(self, number: int, index: int, array: pa.Array) -> None:
         batch, place = self._rows.batches[number], self._places[index]
         self._rows.places[number] = None  # nobody keeps what lies there
+        self._rows.texts[number] = {}
         self._rows.batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
 
     def _converted(self, index: int, arrays: list[pa.Array]) -> Column:
@@ -321,16 +346,6 @@ class ColdColumns:
         if len(arrays) > 1 and all(array.type == arrays[0].type for array in arrays):
             arrays = [pa.concat_arrays(arrays)]
         return concat([to_column(array, wanted, self._dictionary) for array in arrays])
-
-    def _codes(self, index: int, rows: Array) -> Column | None:
-        """The codes of a few texts, read where they lie; None where that is not known."""
-        texts = list[bytes]()
-        for row in rows.tolist():
-            text = self.text(index, row)
-            if text is None:
-                return None
-            texts.append(text)
-        return Column(self._dictionary.codes_of(texts))
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
         if len(rows) <= _SLICED:
@@ -355,6 +370,20 @@ class ColdColumns:
             arrays.append(self._array(number, index).slice(begin - start, stop - begin))
             begin = stop
         return arrays
+
+
+def _together(rows: Batches, first: int, whole: pa.RecordBatch, level: int) -> Batches:
+    """The same rows, those of batches from number `first` on in one, which stays as it is if it is large."""
+    return rows.with_together(first, whole, level if whole.num_rows < _LARGE else SEALED)
+
+
+def _texts_in(array: pa.Array, type: SqlType) -> TextsAt | None:
+    """Where the texts of an array lie, none of which is NULL, and if it is one of codes, where these do."""
+    if type.physical is not Physical.CODE:
+        return None
+    codes = codes_in(array) if type.kind is Kind.VARCHAR else None
+    texts = texts_in(array if codes is None else array.dictionary)
+    return None if texts is None else (texts, codes)
 
 
 def _stays(given: pa.DataType, type: SqlType) -> bool:

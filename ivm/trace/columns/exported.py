@@ -62,6 +62,7 @@ class Memory(ctypes.c_char * (1 << 62)):  # type: ignore[misc]
 _idle: list[Exported] = []
 _MEMORY = Memory.from_address(_PAGE)
 _BYTES = memoryview(_MEMORY).toreadonly()
+_CODES = {size: Struct(f"={form}").unpack_from for size, form in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 _BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
 
 
@@ -139,6 +140,21 @@ def texts_in(array: pa.Array) -> tuple[int, int, int] | None:
         return None
     _, offsets, data = array.buffers()
     return None if offsets is None or data is None else (offsets.address + size * array.offset, size, data.address)
+
+
+def codes_in(array: pa.Array) -> tuple[int, int] | None:
+    """Where the first code of an Arrow dictionary's texts lies, and how many bytes each has; None if some is NULL."""
+    if not pa.types.is_dictionary(array.type) or array.null_count:
+        return None
+    indices = array.indices
+    size = indices.type.bit_width // 8
+    return indices.buffers()[1].address + size * indices.offset, size
+
+
+def code_at(address: int, size: int) -> int:
+    """The code of `size` bytes at an address; all are small enough to have no sign."""
+    code: int = _CODES[size](_MEMORY, address - _PAGE)[0]
+    return code
 
 
 def text_at(address: int, size: int, data: int) -> bytes:

@@ -13,11 +13,11 @@ import pyarrow as pa
 from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.hashing.keys import COLUMN
 from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns, copy_rows
-from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
+from ivm.kernels.memory.places import SIZE, SOURCE, STRIDE, UNREADABLE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
-from ivm.trace.columns.column import Array, Column, Ints, ascending, item_size, part_of
+from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
@@ -27,7 +27,7 @@ from ivm.trace.delta import Delta, Source
 from ivm.trace.index.keys import KeysAt
 from ivm.trace.sources import SourcesByLayout, source_of
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.text.texts import Strings
+from ivm.trace.text.texts import Strings, texts_of
 
 _CONVERT_ROWS = 1 << 15
 _pack = Struct("7q").pack_into
@@ -58,7 +58,6 @@ class StoredColumns(Source):
         self._edition, self.edition = 0, np.zeros(1, np.int64)
         """Changes when the places that are wanted have to be told anew."""
         self._is_fixed, self._fixed = False, dict[int, Column]()
-        self._sizes: Ints = np.array([item_size(each.physical) for each in self.types], np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -258,15 +257,15 @@ class StoredColumns(Source):
     def copy_to(self, places: Ints, columns: Collection[int], rows: Ints) -> Ints:
         """Copy `rows` of these columns, as far as kernels can read them, in one call; `places` tell where to.
 
-        The memory that the copies lie in. Columns that cannot be read keep no stride.
+        The memory that the copies lie in. Columns that cannot be read keep no stride; items are as large as those that
+        are kept, as most of those that come are.
         """
-        told, sizes = self.places(columns), self._sizes
-        if len(columns) < len(sizes):
-            sizes = np.zeros_like(sizes)
-            sizes[[*columns]] = self._sizes[[*columns]]
-        words = (len(rows) + 7 >> 3) * int(sizes.sum() + np.count_nonzero(sizes))
+        told, wanted = self.places(columns), np.zeros(len(self.types), np.int64)
+        wanted[[*columns]] = 1
+        wanted[told[:, STRIDE] == 0] = 0
+        words = (len(rows) + 7 >> 3) * (int(told[:, SIZE] @ wanted) + len(wanted))
         room: Ints = np.empty(words, np.int64)
-        copy_rows(told, rows, sizes, room, places)
+        copy_rows(told, rows, wanted, room, places)
         return room
 
     def settle(self, columns: Sequence[int]) -> None:
@@ -352,6 +351,9 @@ class StoredColumns(Source):
             return function.of_codes(self.gather(index, rows))
         if isinstance(rows, slice):
             return compute(self._cold.arrays(index, rows), function)
+        texts = self._cold.texts(index, rows)
+        if texts is not None:
+            return function.of_texts(texts_of(texts))
         distinct, places = ascending(rows)
         found = compute(self._cold.arrays(index, distinct), function)
         return found if places is None else found.take(places)

@@ -35,7 +35,7 @@ from ivm.trace.time import ALIVE, BEGINNING, Births, stamp, stamps, times_of
 MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
 _SEGMENT_ROWS = 1 << 16
-_CHUNK_ROWS = 1 << 15
+_CHUNK_ROWS = 1 << 14
 _pack = Struct("5q").pack_into
 
 
@@ -56,7 +56,7 @@ class RowsReader:
         self._latest = stamp(as_of)
 
     def chunks(self) -> Iterator[tuple[StoredRows, int]]:
-        """The rows in chunks of at most 32,768, each with its length; their columns are gathered when they are read."""
+        """The rows in chunks of at most 16,384, each with its length; their columns are gathered when they are read."""
         for start in range(0, self._limit, _CHUNK_ROWS):
             rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
             yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)

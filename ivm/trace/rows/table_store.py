@@ -27,7 +27,7 @@ from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
 
-_FEW = 4
+_FEW = 1 << 11
 """Rows that are read together from where they are stored, those that have just come too."""
 
 Mode = Literal["diff", "upsert"]
@@ -196,7 +196,7 @@ class TableStore(Rows):
         return tuple(each for each in self.followers() if isinstance(each, Arrangement))
 
     def contents(self, time: int) -> Iterator[Delta]:
-        """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 32,768.
+        """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 16,384.
 
         Rows may come and die while it is read.
         """

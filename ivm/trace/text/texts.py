@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,12 @@ class Texts:
         data, offsets = self.packed()
         whole = data.tobytes()
         return [whole[a:b].decode() for a, b in pairwise(offsets.tolist())]
+
+
+def texts_of(texts: Sequence[bytes]) -> Texts:
+    """Texts that Python has, one behind the other."""
+    offsets = np.array([0, *accumulate(map(len, texts))], np.int64)
+    return Texts(np.frombuffer(b"".join(texts), np.uint8), readonly(offsets[:-1]), readonly(offsets[1:]))
 
 
 def text_buffers(array: pa.Array) -> tuple[Bytes, Places, Bools | None]:

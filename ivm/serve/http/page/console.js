@@ -33,7 +33,6 @@ async function go() {
   leave();
   const leaving = new AbortController(), main = make("div");
   leave = () => leaving.abort();
-  const [kind = "", name = "", page = ""] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   at("main").replaceChildren(main);
   fail(go, null);
   showNames();
@@ -41,6 +40,7 @@ async function go() {
     if (link.hash === (location.hash || "#/")) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
   try {
+    const [kind = "", name = "", page = ""] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
     if (kind === "view" || kind === "table") {
       if (!names.some((each) => each.name === name)) await listNames();
       await relation(main, kind, name, page, leaving.signal);
