@@ -25,7 +25,12 @@ _NODES: dict[type[exp.Expr], str] = {
 """Functions that sqlglot has nodes for, under names of its own."""
 _LISTS = re.compile(r"::\s*(?:pg_catalog\.)?oid\s*\[\s*\]", re.IGNORECASE)
 """Lists of a type that sqlglot does not know."""
-_OWN_SCHEMAS = "catalog_name = current_database() OR (catalog_name = 'system' AND schema_name <> 'main')"
+_OWN_THINGS = "table_catalog <> 'temp' OR NOT regexp_matches(table_name, '^(pg|ivm)_')"
+_OURS = {
+    "schemata": "catalog_name = current_database() OR (catalog_name = 'system' AND schema_name <> 'main')",
+    "tables": _OWN_THINGS, "columns": _OWN_THINGS, "views": _OWN_THINGS,
+}  # fmt: skip
+"""Which rows of information_schema are true of ours: relations of pg_catalog are views of DuckDB's meanwhile."""
 _AS_TEXT = frozenset(["name", "char", "regproc", "regprocedure", "regoper", "regnamespace", "regrole", "cstring"])
 _AS_NUMBER = frozenset(["oid", "xid", "cid", "regclass_oid"])
 
@@ -88,15 +93,28 @@ def _relations(tree: exp.Query, known: Collection[str]) -> tuple[set[str], list[
             informs = True
             table.set("catalog", None)
             table.set("db", exp.to_identifier(INFORMATION))
-            if name == "schemata":  # DuckDB has those of its own databases there, too
-                own = exp.select("*").from_(table.copy()).where(_OWN_SCHEMAS, dialect="duckdb")
+            if name in _OURS:  # DuckDB has more there
+                own = exp.select("*").from_(table.copy()).where(_OURS[name], dialect="duckdb")
                 own.args["from_"].this.set("alias", None)
                 table.replace(own.subquery(table.alias or name))
         elif not isinstance(table.this, exp.Identifier):
             informs = informs or key(table.this.name).startswith("duckdb_")
+            _name_rows(table)
         elif schema or name not in named:
             others.append(table.name)
     return read, others, informs
+
+
+def _name_rows(table: exp.Table) -> None:
+    """Let the column of a function in FROM be called as its rows are, which is so in Postgres; a list is one row."""
+    alias = table.args.get("alias")
+    if alias is None or alias.columns:
+        return
+    if isinstance(table.this, exp.StringToArray):
+        row = exp.select(exp.alias_(table.this.copy(), alias.name))
+        table.replace(row.subquery(alias.name))
+    elif isinstance(table.this, exp.GenerateSeries):
+        alias.set("columns", [exp.to_identifier(alias.name)])
 
 
 def _called(node: exp.Func) -> str:
@@ -127,6 +145,8 @@ def _plain(node: exp.Expr) -> exp.Expr:
         node.set("this", exp.func("generate_series", exp.Literal.number(1), exp.Literal.number(0)))
     if isinstance(node, exp.Anonymous) and key(node.name) in _CALLED_SO:
         return exp.Anonymous(this=_CALLED_SO[key(node.name)], expressions=node.expressions)
+    if isinstance(node, exp.Column) and not node.table and not node.this.quoted and key(node.name) == "user":
+        return exp.Anonymous(this="current_user")
     if isinstance(node, exp.Column) and key(node.db) == CATALOG:
         node.set("db", None)
     if isinstance(node, exp.Like | exp.ILike) and not isinstance(node.parent, exp.Escape):

@@ -9,6 +9,8 @@ from ivm.catalog.errors import StorageError
 from ivm.durable.files import read_batches
 from ivm.durable.history import Damage, Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest
+from ivm.durable.names import NAME as NAMES
+from ivm.durable.names import read_names
 from ivm.storage.certain import NAME as NOTE
 from ivm.storage.certain import noted
 from ivm.storage.log import first_of, log_files
@@ -51,7 +53,15 @@ def checked(storage: Storage) -> Checked:
     whole, problems = whole_before(found), list(_of_checkpoint(storage, manifest)) if manifest else []
     begun = (manifest.record, manifest.time) if manifest else (0, 0)
     record, time = (whole[-1].number, whole[-1].time) if whole else begun
-    return Checked(record, time, [*problems, *_of_log(storage, found, manifest), *_of_end(storage, found, begun[0])])
+    problems += [*_of_log(storage, found, manifest), *_of_end(storage, found, begun[0]), *_of_names(storage)]
+    return Checked(record, time, problems)
+
+
+def _of_names(storage: Storage) -> Iterator[Problem]:
+    try:
+        read_names(storage)
+    except StorageError as error:
+        yield Problem(storage.where(NAMES), str(error), "what named subscriptions have acknowledged; they begin anew")
 
 
 def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:

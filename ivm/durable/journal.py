@@ -211,11 +211,13 @@ class Journal:
         """Write and sync what is left, and let the storage go; StorageError if it could not be. Once is enough."""
         if self._over.is_set():
             return
-        if self._names is not None:
-            self._names.close()
-        if self._backlog is not None:
-            self._backlog.end()
         try:
+            try:
+                if self._names is not None:
+                    self._names.close()
+            finally:
+                if self._backlog is not None:
+                    self._backlog.end()
             self._log.settle(self._log.number)
             if self._backlog is not None:
                 self._backlog.check()

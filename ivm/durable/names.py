@@ -33,10 +33,16 @@ def read_names(storage: Storage) -> dict[str, Named]:
             f"cannot open database {storage.where()}: {where} is damaged, or of a later release; restore it from a "
             "backup, or move it away: then named subscriptions begin anew"
         )
-    return {
-        name: Named(each["view"], each["chosen"], each["of"], each["time"], each["keep"])
-        for name, each in json.loads(text).items()
-    }
+    try:
+        return {
+            name: Named(str(each["view"]), str(each["chosen"]), int(each["of"]), int(each["time"]), int(each["keep"]))
+            for name, each in json.loads(text).items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(
+            f"cannot open database {storage.where()}: {where} was not written by ivm: {error!r}; restore it from a "
+            "backup, or move it away"
+        ) from error
 
 
 def write_names(storage: Storage, names: Mapping[str, Named]) -> None:

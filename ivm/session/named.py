@@ -53,8 +53,9 @@ def subscribe_by_name(
         with core.lock:
             installed = core.maintained(of.view)
         named = _known(core, of, name, installed)
-        if named is None or named.time < 0:
-            found = _begun(core, of, wish, name, keep, snapshot=snapshot or named is not None, after=after)
+        if named is None or (named.time < 0 and after is None):
+            rows_first = after is None and (snapshot or named is not None)
+            found = _begun(core, of, wish, name, keep, snapshot=rows_first, after=after)
         else:
             found = _resumed(core, of, wish, name, after)
         now, before = names.get(name), None if named is None else named.listener

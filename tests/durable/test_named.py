@@ -1,6 +1,7 @@
 """Subscriptions by a name: each goes on behind what was acknowledged, whatever has become of the process meanwhile."""
 
 import random
+import zlib
 from collections import Counter
 
 import pytest
@@ -9,7 +10,7 @@ import ivm
 from ivm.durable.names import NAME
 from ivm.session.database import core_of
 from tests.durable.disk import Disk
-from tests.durable.opening import killed, opened
+from tests.durable.opening import call, killed, opened
 from tests.durable.workload import begin, steps
 
 MADE = """
@@ -81,6 +82,11 @@ def test_what_was_told_and_not_acknowledged_is_told_again_also_all_rows(path):
         db.sql("DELETE FROM sale WHERE id = 2")
     with _open(path) as db:
         etl = db.subscribe("revenue", name="etl")
+        db.sql("INSERT INTO sale VALUES (3, 'Rome', 1); DELETE FROM sale WHERE id = 3")
+        etl = db.subscribe("revenue", name="etl", from_time=3, snapshot=True)  # which acknowledges all up to then
+        assert [row[:3] for row in _told(etl)] == [(4, -1, "Rome")]
+        db.forget_subscription("etl")
+        etl = db.subscribe("revenue", name="etl", snapshot=True)
         assert [row[2] for row in _told(etl)] == ["Bern"]
         etl.acknowledge()
         etl.acknowledge(1)  # that is so already
@@ -237,7 +243,14 @@ def test_a_damaged_file_is_said_and_a_copy_has_no_names(path, tmp_path):
     (path / NAME).write_bytes(b"ivm subscriptions, format 1, crc32 00000000\n{}")
     with pytest.raises(ivm.StorageError, match=r"SUBSCRIPTIONS.* is damaged"):
         _open(path)
+    said = call("check", path)
+    assert (said.exit_code, "named subscriptions" in said.output) == (1, True)
+    text = b'{"etl":{}}'
+    (path / NAME).write_bytes(b"ivm subscriptions, format 1, crc32 %08x\n" % zlib.crc32(text) + text)
+    with pytest.raises(ivm.StorageError, match="was not written by ivm"):
+        _open(path)
     (path / NAME).unlink()
+    assert call("check", path).exit_code == 0
     _open(path).close()
 
 

@@ -30,7 +30,11 @@ def db():
 
 @pytest.fixture(scope="module")
 def address(db):
-    users = user_with_password("ada", "sesame", "write"), user_with_token("bot", "bot")
+    users = (
+        user_with_password("ada", "sesame", "write"),
+        user_with_token("bot", "bot"),
+        user_with_token("all", "all", "write"),
+    )
     limits = Limits(seconds=20, result_rows=200_000, request_bytes=1 << 20)
     with serve(db, Settings(http=None, flight=0, users=users, limits=limits)) as server:
         yield server.addresses["flight"]
@@ -60,6 +64,7 @@ def client(address):
 
 
 AS_BOT = flight.FlightCallOptions(headers=[(b"authorization", b"Bearer bot")])
+AS_ALL = flight.FlightCallOptions(headers=[(b"authorization", b"Bearer all")])
 
 
 def test_queries_and_changes(writer):
@@ -197,6 +202,21 @@ def test_changes_as_they_come(client, db):
     while list(db._core.engine.listeners.of()):
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_a_name_goes_on_behind_the_last_ticket(client, db):
+    asked = flight.Ticket(json.dumps({"changes": "revenue", "name": "till", "snapshot": True}).encode())
+    with pytest.raises(pa.ArrowException, match="role is read"):
+        client.do_get(asked, AS_BOT).read_chunk()
+    stream = client.do_get(asked, AS_ALL)
+    ticket = flight.Ticket(stream.read_chunk().app_metadata.to_pybytes())
+    db.sql("INSERT INTO sale VALUES (4, 'Rome', 7)")
+    stream.cancel()
+    for each in (ticket, asked):
+        again = client.do_get(each, AS_ALL)
+        assert again.read_chunk().data.to_pydict()["city"] == ["Rome"]
+        again.cancel()
+    db.forget_subscription("till")
 
 
 def test_clients_are_told_of_the_end(db):

@@ -24,7 +24,8 @@ COMMANDS = {
                  '    TABLE "sale" CONSTRAINT "sale_item_fkey" FOREIGN KEY (item) REFERENCES item(id)'],
     r"\d eu.stock": ["k|integer|||"],
     r"\d item_pkey": ["id|bigint|yes|id"],
-    r"\dd": None, r"\dp": None, r"\df": None, r"\db": None, r"\dx": None, r"\dT": None, r"\dC": None, r"\do": None,
+    r"\dd": None, r"\dp": None, r"\df": None, r"\db": None, r"\dx": None, r"\dT": None, r"\dC": None, r"\do": None, r"\dO": None, r"\dc": None, r"\ddp": None,
+    r"\dRp": None, r"\dRs": None, r"\dew": None, r"\dL": None, r"\dX": None, r"\drds": None, r"\dy": None, r"\dg": None, r"\ds": None,
     r"\l": ["memory|ada|UTF8|C|C||libc|"],
     r"\d+ dear": None,
     r"\dt+": ["main|item|table|ada|permanent|heap|0 bytes|what is sold", "main|sale|table|ada|permanent|heap|0 bytes|"],
@@ -93,9 +94,28 @@ QUERIES = {
         ("pg_catalog",),
     ],
     "SELECT conindid = 'item_pkey'::regclass FROM pg_constraint WHERE contype = 'f'": [(True,)],
+    """SELECT CASE WHEN quote_ident(table_schema) IN (SELECT CASE WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END FROM
+        generate_series(array_lower(string_to_array(current_setting('search_path'), ','), 1), array_upper(string_to_array(
+        current_setting('search_path'), ','), 1)) AS i, string_to_array(current_setting('search_path'), ',') s) THEN
+        quote_ident(table_name) ELSE quote_ident(table_schema) || '.' || quote_ident(table_name) END FROM
+        information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1""": [("eu.stock",), ("item",), ("sale",)],
+    """SELECT c.column_name, pk.column_name IS NOT NULL FROM information_schema.columns c LEFT JOIN (SELECT tc.table_name,
+        kc.column_name FROM information_schema.table_constraints tc JOIN information_schema.key_column_usage kc ON
+        tc.constraint_name = kc.constraint_name AND tc.table_name = kc.table_name WHERE tc.constraint_type = 'PRIMARY KEY') pk
+        ON c.table_name = pk.table_name AND c.column_name = pk.column_name, pg_class WHERE relname = 'one' ORDER BY 1""": [
+        ("at", False),
+        ("id", False),
+        ("id", True),
+        ("item", False),
+        ("k", False),
+        ("n", False),
+        ("name", False),
+        ("name", False),
+        ("price", False),
+    ],
     "SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'": [],
 }
-"""What JDBC's driver, Grafana, DBeaver and dbt ask, shortened, and what they are told."""
+"""What JDBC's driver, Grafana, Metabase, DBeaver and dbt ask, shortened, and what they are told."""
 
 
 def test_other_tools(server):

@@ -158,7 +158,8 @@ class PgSession:
         query = about_catalog(text) if word in _ASKS else None
         if query is None:
             return None
-        settings = {**self.variables.all(), "timezone": self.core.settings.zone}
+        of_engine = {name: self.spoken.shown(name) or "" for name in ("timezone", "search_path")}
+        settings = {**self.variables.all(), **of_engine}
         begun = self.transactions.begun
         seen = self.core if begun is None or not begun.is_open else begun.core()
         rows = self.session.within(lambda _: answered(seen, query, self.user, self.process, settings))

@@ -59,6 +59,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "pg_type_is_visible": _same("true", "o"),
     "pg_function_is_visible": _same("true", "o"),
     "pg_opclass_is_visible": _same("true", "o"),
+    "pg_statistics_obj_is_visible": _same("true", "o"),
+    "pg_conversion_is_visible": _same("true", "o"),
     "pg_collation_is_visible": _same("true", "o"),
     "obj_description": Function(
         f"(o) AS {_DESCRIBED.format(0)}, (o, c) AS CASE WHEN c = 'pg_class' THEN {_DESCRIBED.format(0)} END",
@@ -78,6 +80,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "pg_total_relation_size": _same("0", "o"),
     "pg_table_size": _same("0", "o"),
     "pg_indexes_size": _same("0", "o"),
+    "pg_tablespace_size": _same("0", "o"),
     "pg_database_size": _same("0", "o"),
     "pg_size_pretty": _same("format_bytes(n)", "n"),
     "pg_relation_is_publishable": _same("false", "o"),
@@ -101,6 +104,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "has_function_privilege": _same("true", "f, p", "u, f, p"),
     "pg_partition_ancestors": _same("unnest(CAST([] AS BIGINT[]))", "o"),
     "pg_tablespace_location": _same("''", "o"),
+    "string_to_array": _same("string_split(t, s)", "t, s"),
+    "pg_stat_get_numscans": _same("0", "o"),
     "array_to_string": _same("list_aggregate(a, 'string_agg', s)", "a, s", "a, s, n"),
     "array_remove": _same("list_filter(a, lambda x: x <> v)", "a, v"),
     "quote_ident": _same(

@@ -259,7 +259,9 @@ RELATIONS: Mapping[str, Callable[[Asked], pa.Table]] = {
     "pg_database": _database, "pg_roles": _roles, "pg_user": _roles, "pg_authid": _roles, "pg_settings": _settings,
     "pg_enum": _enum, "pg_depend": depend, "pg_rewrite": rewrite,
     "pg_am": _constant("i:oid t:amname t:amtype", (2, "heap", "t"), (403, "btree", "i")),
-    "pg_collation": _constant("i:oid t:collname i:collnamespace", (100, "default", PG_CATALOG)),
+    "pg_collation": _constant(
+        "i:oid t:collname i:collnamespace t:collprovider i:collencoding t:collcollate t:collctype t:colliculocale "
+        "t:collicurules b:collisdeterministic", (100, "default", PG_CATALOG, "d", -1, None, None, None, None, True)),
     "pg_stat_activity": _constant("i:pid t:usename t:state t:query"),
     "pg_tables": _listed("r", "t:schemaname t:tablename t:tableowner t:tablespace b:hasindexes",
                          lambda asked, each: (each.schema, each.name, asked.user, None, True)),
