@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from ivm.serve.users import User
 
 TOKEN = "IVM_TOKEN"
+_TURN_SECONDS = 5e-4
+"""After so long a thread lets others have the interpreter, a tenth of what Python does by itself: a commit, or an answer,
+takes less than that, and waited behind who plans a view, verifies, or writes out many rows.
+"""
 app = typer.Typer(
     help="Serve a database by HTTP, Arrow Flight SQL and Postgres's protocol.",
     add_completion=False,
@@ -76,6 +81,7 @@ def serve_database(
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
+    sys.setswitchinterval(_TURN_SECONDS)  # the process is the server's alone
     ended = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: ended.set())

@@ -16,6 +16,8 @@ from ivm.dataflow import routing
 from ivm.session.database import core_of
 from tests.more import by_day, with_more
 
+MANY = 40
+"""So many readers that rows are routed to them."""
 TABLES = (
     """CREATE TABLE t (
         id BIGINT PRIMARY KEY, a INTEGER, b DECIMAL(9,2), w DECIMAL(30,3), h HUGEINT, s VARCHAR, d DATE, at TIMESTAMP,
@@ -287,16 +289,16 @@ FORMS: dict[str, dict[str, Any]] = {
 def test_only_views_that_may_want_a_row_are_looked_at(form: str) -> None:
     db = ivm.connect(compile="off")
     db.sql(TABLES[0])
-    for i in range(30):
+    for i in range(MANY):
         where = form.format(i)
         db.sql(f"CREATE MATERIALIZED VIEW v{i} AS SELECT id, sum(c) AS c FROM t WHERE {where} GROUP BY id")
     nobody, wanted = dict.fromkeys(VALUES) | {"c": 0}, dict.fromkeys(VALUES) | {"c": 1, "s": "a"} | FORMS[form]
     most = 20 if "s = 'a' AND b" in form else 5  # as many as may be found by a text before they are by their numbers
     assert looked_at(db, lambda: db.apply({"t": typed([{"id": 1} | wanted])})) <= most
-    assert [i for i in range(30) if db.view(f"v{i}").fetchall()] == [3]
+    assert [i for i in range(MANY) if db.view(f"v{i}").fetchall()] == [3]
     assert looked_at(db, lambda: db.apply({"t": typed([{"id": 2} | nobody])})) == 0
     assert looked_at(db, lambda: db.apply({"t": typed([{"id": 1} | nobody])}, mode="upsert")) <= most
-    assert not any(db.view(f"v{i}").fetchall() for i in range(30))
+    assert not any(db.view(f"v{i}").fetchall() for i in range(MANY))
 
 
 @pytest.mark.parametrize(
@@ -313,13 +315,13 @@ def test_joins_and_filters_over_groups_are_found_too(drawn: str) -> None:
     for each in TABLES:
         db.sql(each)
     db.sql("CREATE MATERIALIZED VIEW g AS SELECT a, max(b) AS b, any_value(c) AS c FROM t GROUP BY a")
-    for i in range(20):
+    for i in range(MANY):
         for table in ("t", "g"):
             db.sql(f"CREATE MATERIALIZED VIEW {table}{i} AS SELECT a, b, c FROM {table} {drawn.format(i)}")
     db.apply({"c": [{"k": i, "v": i} for i in range(3)]})
     row = dict.fromkeys(VALUES) | {"id": 1, "a": 3, "b": Decimal(3), "c": 1}
     assert looked_at(db, lambda: db.apply({"t": typed([row])})) <= 12
-    assert [(i, each) for each in ("t", "g") for i in range(20) if db.view(f"{each}{i}").fetchall()] == [
+    assert [(i, each) for each in ("t", "g") for i in range(MANY) if db.view(f"{each}{i}").fetchall()] == [
         (3, "t"),
         (3, "g"),
     ]

@@ -11,15 +11,10 @@ import pyarrow as pa
 from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.in_place import InPlace, Pieces
+from ivm.trace.columns.placed_texts import PlacedTexts
 
 FAN, SEALED = 32, 9
 """How many batches are put together at once, and the level of one that stays as it is."""
-
-
-TextsAt = tuple[tuple[int, int, int], tuple[int, int] | None]
-"""Where texts lie, none of which is NULL, as `texts_in` has it, and if they are those of a dictionary, where the codes
-do, as `codes_in` has it.
-"""
 
 
 @dataclass(slots=True)
@@ -33,7 +28,7 @@ class Batches:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
     places: list[Ints | None] = field(default_factory=list)
-    texts: list[dict[int, TextsAt | None]] = field(default_factory=list)
+    texts: list[dict[int, PlacedTexts | None]] = field(default_factory=list)
     pieces: Pieces = field(default_factory=Pieces)
     in_place: dict[int, InPlace] = field(default_factory=dict)
 

@@ -10,24 +10,25 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ivm.catalog.types import Kind, Physical, SqlType
+from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, STRIDE
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
-from ivm.trace.columns.batches import FAN, SEALED, Batches, TextsAt
+from ivm.trace.columns.batches import FAN, SEALED, Batches
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
-from ivm.trace.columns.exported import code_at, codes_in, text_at, texts_in
 from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in, plain
+from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered
 from ivm.trace.columns.segment import in_one
 from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.texts import Texts, texts_of
 
 _SMALL = 256
 _FEW = 1 << 13
 """Rows that are put together at once: a call for each column would take longer than what it copies."""
 _LARGE = 1 << 13
 _PARTS = 8
-_READ = 16
-"""Rows of which each text is read by itself."""
+_READ, _SCATTERED = 16, 1 << 8
+"""Rows of which each text is read by itself; and those that are read where they lie at all."""
 _SLICED = 4
 """Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
 
@@ -123,7 +124,7 @@ class ColdColumns:
         if rest:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
-            texts: list[dict[int, TextsAt | None]] = [{} for _ in batches]
+            texts: list[dict[int, PlacedTexts | None]] = [{} for _ in batches]
             made._rows = Batches(batches, list(rows.levels), list(rows.places), texts, rows.pieces.first(len(batches)))
             made.is_untidy = True  # what was being put together is begun anew
         return made
@@ -168,7 +169,7 @@ class ColdColumns:
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
         if (texts := self.texts(index, rows)) is not None:
-            return Column(self._dictionary.codes_of(texts))
+            return self._dictionary.encode_texts(texts)
         distinct, places = ascending(rows)
         found = self._converted(index, self._taken(index, distinct))
         return found if places is None else found.take(places)
@@ -207,35 +208,41 @@ class ColdColumns:
 
     def text(self, index: int, row: int) -> bytes | None:
         """A text of one row, read where it lies; None where that is not known, or it is NULL."""
-        kept = self._rows
-        number = kept.pieces.piece_of(row)
-        texts, places = kept.texts[number], kept.places[number]
+        number = self._rows.pieces.piece_of(row)
+        lie = self._texts_in(number, index)
+        return None if lie is None else lie.text(row - self._rows.pieces.start(number))
+
+    def texts(self, index: int, rows: Array) -> Texts | None:
+        """The texts of a few rows, where they lie; None where that is not known of some, one is NULL, or they are many:
+        of a dictionary's codes each text is read anew. Cost: some calls for each batch that they lie in.
+        """
+        if len(rows) > _SCATTERED:
+            return None
+        if len(rows) <= _READ:
+            found = [self.text(index, row) for row in rows.tolist()]
+            texts = [text for text in found if text is not None]
+            return texts_of(texts) if len(texts) == len(found) else None
+        pieces, rows = self._rows.pieces, rows.astype(np.int64, copy=False)
+        owners = np.searchsorted(pieces.starts, rows, side="right") - 1
+        starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+        for number in set(owners.tolist()):
+            lie = self._texts_in(number, index)
+            if lie is None:
+                return None
+            mine = owners == number
+            starts[mine], ends[mine] = lie.bounds(rows[mine] - pieces.start(number))
+        return scattered(starts, ends)
+
+    def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
+        """Where the texts of a batch lie."""
+        texts, places = self._rows.texts[number], self._rows.places[number]
         if index not in texts:
             size = 0 if places is None or places.item(index, STRIDE) else places.item(index, OFFSET_BYTES)
             if places is not None and size:
-                texts[index] = (places.item(index, ADDRESS), size, places.item(index, BYTES)), None
+                texts[index] = PlacedTexts(places.item(index, ADDRESS), size, places.item(index, BYTES))
             else:
-                texts[index] = _texts_in(self._array(number, index), self._types[index])
-        lie = texts[index]
-        if lie is None:
-            return None
-        place, (offsets, size, data), codes = row - kept.pieces.start(number), *lie
-        if codes is not None:
-            first, width = codes
-            place = code_at(first + width * place, width)
-        return text_at(offsets + size * place, size, data)
-
-    def texts(self, index: int, rows: Array) -> list[bytes] | None:
-        """The texts of a few rows, read where they lie; None where they are many, or that is not known of some."""
-        if len(rows) > _READ:
-            return None
-        texts = list[bytes]()
-        for row in rows.tolist():
-            text = self.text(index, row)
-            if text is None:
-                return None
-            texts.append(text)
-        return texts
+                texts[index] = placed_texts(self._array(number, index), self._types[index])
+        return texts[index]
 
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
@@ -375,15 +382,6 @@ class ColdColumns:
 def _together(rows: Batches, first: int, whole: pa.RecordBatch, level: int) -> Batches:
     """The same rows, those of batches from number `first` on in one, which stays as it is if it is large."""
     return rows.with_together(first, whole, level if whole.num_rows < _LARGE else SEALED)
-
-
-def _texts_in(array: pa.Array, type: SqlType) -> TextsAt | None:
-    """Where the texts of an array lie, none of which is NULL, and if it is one of codes, where these do."""
-    if type.physical is not Physical.CODE:
-        return None
-    codes = codes_in(array) if type.kind is Kind.VARCHAR else None
-    texts = texts_in(array if codes is None else array.dictionary)
-    return None if texts is None else (texts, codes)
 
 
 def _stays(given: pa.DataType, type: SqlType) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from struct import Struct
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,12 +15,8 @@ from ivm.trace.columns.arrow import is_direct, item_of
 from ivm.trace.columns.column import DTYPES, Array, Ints
 from ivm.trace.columns.in_place import is_readable
 
-_PAGE = 1 << 12
+PAGE = 1 << 12
 _OFFSETS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
-_OFFSET_BYTES = {
-    **dict.fromkeys((pa.string().id, pa.binary().id), 4),
-    **dict.fromkeys((pa.large_string().id, pa.large_binary().id), 8),
-}
 Each = TypeVar("Each")
 
 
@@ -60,10 +55,8 @@ class Memory(ctypes.c_char * (1 << 62)):  # type: ignore[misc]
 
 
 _idle: list[Exported] = []
-_MEMORY = Memory.from_address(_PAGE)
-_BYTES = memoryview(_MEMORY).toreadonly()
-_CODES = {size: Struct(f"={form}").unpack_from for size, form in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
-_BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
+MEMORY = Memory.from_address(PAGE)
+READABLE = memoryview(MEMORY).toreadonly()
 
 
 def located(data: ArrowRows, strides: Ints) -> Located | None:
@@ -112,7 +105,7 @@ def stride_of(given: pa.DataType, type: SqlType) -> int:
 
 def memory_of(owner: object) -> Memory:
     """Memory that `owner` keeps alive."""
-    memory = Memory.from_address(_PAGE)
+    memory = Memory.from_address(PAGE)
     memory.owner = owner
     return memory
 
@@ -123,45 +116,11 @@ def array_at(memory: Memory, address: int, physical: Physical, length: int, stri
     It is writable in name only: kernels are compiled for one kind of array. Of shorter values it is a copy.
     """
     if physical is Physical.WIDE:
-        return np.ndarray((length, 2), np.int64, memory, address - _PAGE, (stride, 8))
+        return np.ndarray((length, 2), np.int64, memory, address - PAGE, (stride, 8))
     dtype = DTYPES[physical]
     if stride < dtype.itemsize:
-        return np.ndarray((length,), np.int32, memory, address - _PAGE, (stride,)).astype(dtype)
-    return np.ndarray((length,), dtype, memory, address - _PAGE, (stride,))
-
-
-def texts_in(array: pa.Array) -> tuple[int, int, int] | None:
-    """Where the first offset of texts lies, how many bytes it has, and where theirs do.
-
-    None if some text is NULL, or they are kept in another way.
-    """
-    size = _OFFSET_BYTES.get(array.type.id)
-    if size is None or array.null_count:
-        return None
-    _, offsets, data = array.buffers()
-    return None if offsets is None or data is None else (offsets.address + size * array.offset, size, data.address)
-
-
-def codes_in(array: pa.Array) -> tuple[int, int] | None:
-    """Where the first code of an Arrow dictionary's texts lies, and how many bytes each has; None if some is NULL."""
-    if not pa.types.is_dictionary(array.type) or array.null_count:
-        return None
-    indices = array.indices
-    size = indices.type.bit_width // 8
-    return indices.buffers()[1].address + size * indices.offset, size
-
-
-def code_at(address: int, size: int) -> int:
-    """The code of `size` bytes at an address; all are small enough to have no sign."""
-    code: int = _CODES[size](_MEMORY, address - _PAGE)[0]
-    return code
-
-
-def text_at(address: int, size: int, data: int) -> bytes:
-    """The bytes of a text, whose two offsets of `size` bytes lie at an address, among `data`."""
-    begin, end = _BOUNDS[size](_MEMORY, address - _PAGE)
-    data -= _PAGE
-    return _MEMORY[data + begin : data + end]
+        return np.ndarray((length,), np.int32, memory, address - PAGE, (stride,)).astype(dtype)
+    return np.ndarray((length,), dtype, memory, address - PAGE, (stride,))
 
 
 def texts_at(address: int, size: int, data: int, length: int) -> tuple[Array, Array]:
@@ -169,5 +128,5 @@ def texts_at(address: int, size: int, data: int, length: int) -> tuple[Array, Ar
 
     They are not kept alive, nor to be written to.
     """
-    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], _BYTES, address - _PAGE)
-    return np.ndarray((offsets.item(length),), np.uint8, _BYTES, data - _PAGE), offsets
+    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], READABLE, address - PAGE)
+    return np.ndarray((offsets.item(length),), np.uint8, READABLE, data - PAGE), offsets

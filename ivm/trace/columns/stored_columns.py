@@ -27,7 +27,7 @@ from ivm.trace.delta import Delta, Source
 from ivm.trace.index.keys import KeysAt
 from ivm.trace.sources import SourcesByLayout, source_of
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.text.texts import Strings, texts_of
+from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
 _pack = Struct("7q").pack_into
@@ -353,7 +353,7 @@ class StoredColumns(Source):
             return compute(self._cold.arrays(index, rows), function)
         texts = self._cold.texts(index, rows)
         if texts is not None:
-            return function.of_texts(texts_of(texts))
+            return function.of_texts(texts)
         distinct, places = ascending(rows)
         found = compute(self._cold.arrays(index, distinct), function)
         return found if places is None else found.take(places)
