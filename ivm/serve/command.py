@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 TOKEN = "IVM_TOKEN"
 _TURN_SECONDS = 5e-4
-"""After so long a thread lets others have the interpreter, a tenth of what Python does by itself: a commit, or an answer,
-takes less than that, and waited behind who plans a view, verifies, or writes out many rows.
+"""After so long a thread lets others have the interpreter, a tenth of what Python does by itself: a commit takes less
+than that, and would wait for who plans a view or writes out many rows.
 """
 app = typer.Typer(
     help="Serve a database by HTTP, Arrow Flight SQL and Postgres's protocol.",
