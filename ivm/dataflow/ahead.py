@@ -27,7 +27,7 @@ from ivm.trace.route import Arenas, Route, listed_of
 
 MOST_ROWS = 1 << 11
 """How many rows come in at most: more are worth a call for each walk."""
-_LEAST_DUE = 3
+LEAST_DUE = 3
 """From so many steps on that are due it is worth it."""
 _MOST_WALKS = 1 << 8
 _MOST_FORMS = 16
@@ -59,8 +59,10 @@ class Coming:
         self.form: Form = tuple(form)
 
 
-def coming(changes: Mapping[Node, Delta]) -> Coming | None:
-    """What comes in, if there is something of each source, and so little that walks are begun ahead."""
+def coming(changes: Mapping[Node, Delta], due: bytearray) -> Coming | None:
+    """What comes in, where walks are begun ahead: something of each source, of few rows, for several steps."""
+    if due.count(1) < LEAST_DUE:
+        return None
     rows = 0
     for delta in changes.values():
         if not delta.length:
@@ -83,7 +85,9 @@ class Ahead:
         Cost: that of the walks, and a microsecond for each of which something comes.
         """
         table = self._tables.get(coming.form)
-        if table is not None and len(table.walks) > 1 and due.count(1, self.at) >= _LEAST_DUE:
+        if table is not None and table.noted:
+            table = self._tables[coming.form] = table.changed()
+        if table is not None and len(table.walks) > 1 and due.count(1, self.at) >= LEAST_DUE:
             table.begin(coming, due, mixed)
 
     def note(
@@ -96,9 +100,7 @@ class Ahead:
             if len(tables) >= _MOST_FORMS:
                 del tables[next(iter(tables))]
             table = tables[coming.form] = _Table((), len(coming.deltas), {}, self._arenas)
-        changed = table.changed(place, node, inputs, onward, coming)
-        if changed is not None:
-            tables[coming.form] = changed
+        table.note(place, node, inputs, onward, coming)
 
     def forget(self) -> None:
         """Ask all steps anew: the graph has changed."""
@@ -126,6 +128,8 @@ class _Table:
         it was the last time.
         """
         self.walks = walks
+        self.noted: dict[int, Sequence[_Walk]] = {}
+        """The walks of steps that are to be here, or of none that are not any more."""
         self._left, self._arenas = left, arenas
         self._ways: dict[int, list[Way]] = {}
         self._with: dict[int, list[tuple[Way, int]]] = {}
@@ -186,25 +190,29 @@ class _Table:
             kept = listed[walk.source], told.get(number)
             walk.way.begun = Begun(coming.groups[walk.source], route, said, kept)
 
-    def changed(
+    def note(
         self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
-    ) -> _Table | None:
-        """The table that is to take the place of this one, now that a step was stepped; see `Ahead.note`."""
-        ways, walks = self._ways.get(place), self.walks
+    ) -> None:
+        """See `Ahead.note`: `changed` does what comes of it."""
+        ways = self._ways.get(place)
         if ways is not None:
-            if all(way.begun is None for way in ways):
-                return None
-            walks = [walk for walk in walks if walk.place != place]  # it goes another way by now
+            if any(way.begun is not None for way in ways):
+                self.noted[place] = ()  # it goes another way by now
+            return
+        left, before = self._left.get(place, (0, 0))
+        if left or len(self.walks) >= _MOST_WALKS:
+            self._left[place] = max(left - 1, 0), before
+            return
+        found = _walks_of(place, node, inputs, onward, coming)
+        if found is None:
+            self._left[place] = (min(2 * before + 1, _PATIENCE),) * 2
         else:
-            left, before = self._left.get(place, (0, 0))
-            if left or len(walks) >= _MOST_WALKS:
-                self._left[place] = max(left - 1, 0), before
-                return None
-            found = _walks_of(place, node, inputs, onward, coming)
-            if found is None:
-                self._left[place] = (min(2 * before + 1, _PATIENCE),) * 2
-                return None
-            walks = [*walks, *found]
+            self.noted[place] = found
+
+    def changed(self) -> _Table:
+        """The table that is to take the place of this one, with what was noted."""
+        walks = [walk for walk in self.walks if walk.place not in self.noted]
+        walks += [walk for each in self.noted.values() for walk in each]
         return _Table(walks, len(self._heads), self._left, self._arenas)
 
     def _renew(self) -> None:

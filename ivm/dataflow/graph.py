@@ -279,7 +279,7 @@ class Graph:
             for source, change in deltas.items():
                 way.route(source, change, due, mixed, parts)
         aheads = way.aheads
-        comes = coming(changes) if way.begins and installation is None and not before else None
+        comes = coming(changes, due) if way.begins and installation is None and not before else None
         begun: Ahead | None = None
         while (at := due.find(1, at + 1)) >= 0:
             node, readers, led = steps[at]

@@ -98,7 +98,7 @@ def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.Monkey
         begin(*given)
 
     monkeypatch.setattr(ahead._Table, "begin", counted)
-    monkeypatch.setattr(ahead, "_LEAST_DUE", 1)
+    monkeypatch.setattr(ahead, "LEAST_DUE", 1)
     both, before = (database(), database()), 0
     for seed in range(3):
         for number, changes in enumerate(history(seed)):
@@ -121,7 +121,7 @@ def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.Monkey
 
 
 def test_what_a_walk_raises_names_its_view_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "_LEAST_DUE", 1)
+    monkeypatch.setattr(ahead, "LEAST_DUE", 1)
     db = database()
     db.sql("CREATE MATERIALIZED VIEW risky AS SELECT id, n * 4000000000000000000 AS m FROM sale WHERE n > 1")
     for number in range(20):
@@ -141,7 +141,7 @@ def test_what_a_walk_raises_names_its_view_and_changes_nothing(monkeypatch: pyte
 @pytest.mark.parametrize("least", [1, 1 << 20])
 def test_batches_that_lie_in_two_ways_make_no_walks_anew(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     """One has NULLs, the next none; one has short numbers, the next long ones."""
-    monkeypatch.setattr(ahead, "_LEAST_DUE", least)
+    monkeypatch.setattr(ahead, "LEAST_DUE", least)
     made = 0
     first = way.Way.__init__
 

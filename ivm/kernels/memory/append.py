@@ -115,14 +115,15 @@ def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def copy_rows(source: Ints, rows: Ints, wanted: Ints, room: Ints, places: Ints) -> None:
-    """Copy `rows` of the columns that lie at `source` (columns, WORDS), where they are `wanted`, into `room`.
+def copy_rows(source: Ints, rows: Ints, columns: Ints, room: Ints, places: Ints) -> None:
+    """Copy `rows` of these columns of those that lie at `source` (columns, WORDS), as far as they can be read.
 
-    These can be read. `places` tell where each copy lies, whose items are of the same size.
+    They come into `room`, and `places` tell where each copy lies, whose items are of the same size. Others have no
+    stride there, if they had none.
     """
     to, references, count = address_of(room), address_of(rows), len(rows)
-    for c in range(len(wanted)):
-        if wanted[c] == 0:
+    for c in columns:
+        if source[c, STRIDE] == 0:
             continue
         place, size = places[c], source[c, SIZE]
         place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from struct import Struct
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow as pa
 from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.hashing.keys import COLUMN
 from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns, copy_rows
-from ivm.kernels.memory.places import SIZE, SOURCE, STRIDE, UNREADABLE
+from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
@@ -30,6 +30,8 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
+_MOST_BYTES = 17
+"""A value takes so many bytes at most, with one that tells whether it is NULL."""
 _pack = Struct("7q").pack_into
 
 
@@ -58,6 +60,8 @@ class StoredColumns(Source):
         self._edition, self.edition = 0, np.zeros(1, np.int64)
         """Changes when the places that are wanted have to be told anew."""
         self._is_fixed, self._fixed = False, dict[int, Column]()
+        self.every: Ints = np.arange(len(self.types))
+        """The numbers of all columns."""
 
     @property
     def nbytes(self) -> int:
@@ -254,18 +258,15 @@ class StoredColumns(Source):
             return part_of(batch.column(index), slice(rows.start - first, rows.stop - first))
         return self._cold.gather(index, rows)
 
-    def copy_to(self, places: Ints, columns: Collection[int], rows: Ints) -> Ints:
+    def copy_to(self, places: Ints, columns: Ints, rows: Ints) -> Ints:
         """Copy `rows` of these columns, as far as kernels can read them, in one call; `places` tell where to.
 
         The memory that the copies lie in. Columns that cannot be read keep no stride; items are as large as those that
         are kept, as most of those that come are.
         """
-        told, wanted = self.places(columns), np.zeros(len(self.types), np.int64)
-        wanted[[*columns]] = 1
-        wanted[told[:, STRIDE] == 0] = 0
-        words = (len(rows) + 7 >> 3) * (int(told[:, SIZE] @ wanted) + len(wanted))
-        room: Ints = np.empty(words, np.int64)
-        copy_rows(told, rows, wanted, room, places)
+        told = self.places(columns.tolist())
+        room: Ints = np.empty((len(rows) + 7 >> 3) * len(columns) * _MOST_BYTES, np.int64)
+        copy_rows(told, rows, columns, room, places)
         return room
 
     def settle(self, columns: Sequence[int]) -> None:

@@ -37,14 +37,14 @@ class StoredRows(Source):
     def _tell(self, columns: Sequence[int]) -> None:
         """Write down where columns lie from now on."""
         places, rows = self._places, self._rows
-        if isinstance(rows, np.ndarray) and (len(rows) > _FEW or not self._copies):
-            every = range(len(places)) if len(rows) <= _FEW else columns
-            self._copies.append(self._columns.copy_to(places, every, rows))
-            self._told.update(np.flatnonzero(places[:, STRIDE]).tolist())
-        for index in columns:
-            if index not in self._told:
+        missing = [index for index in columns if not places.item(index, STRIDE)]
+        if missing and isinstance(rows, np.ndarray) and (len(rows) > _FEW or not self._copies):
+            wanted = self._columns.every if len(rows) <= _FEW else np.array(missing, np.int64)
+            self._copies.append(self._columns.copy_to(places, wanted, rows))
+        for index in missing:
+            if not places.item(index, STRIDE):
                 tell_of(self.column(index), places, index)
-                self._told.add(index)
+        self._told.update(columns)
 
     def column(self, index: Read) -> Column:
         """Column `index` of the rows, or a function of one."""
