@@ -68,6 +68,11 @@ class Updates:
         return said
 
     @property
+    def times(self) -> Ints:
+        """The times, and what lies behind them."""
+        return self._values[-2].array
+
+    @property
     def diffs(self) -> Ints:
         """The diffs, and what lies behind them."""
         return self._values[-1].array

@@ -51,8 +51,9 @@ class _Reading:
 class Sealed:
     """The log as it was sealed: its first `length` updates, which nobody writes to. Readers need no lock.
 
-    `last` is the time of the last commit among them, `kept` how many a merge has left, and `retracted` how many of the
-    others take something back. `is_distinct`: whether no two are of equal rows, as far as it is known.
+    `last` is the time of the last commit among them, `kept` how many a merge has left of times that nobody can tell
+    apart any more, and `retracted` how many of the others take something back. `is_distinct`: whether no two are of
+    equal rows, as far as it is known.
 
     A memo of what reading makes is kept beside: `reading`, the rows as of a time, and `merged`, updates that say the
     same as those that are sealed. Each of it, and that they are distinct, is true of what is sealed, whatever else is
@@ -99,6 +100,11 @@ class Sealed:
         return self.last <= self.since
 
     @property
+    def settled(self) -> int:
+        """How many of the updates are of times up to `since`, see `_settled`."""
+        return _settled(self.updates, self.length, self.since)
+
+    @property
     def read_bytes(self) -> int:
         """Bytes of what a reader got, beside the log's."""
         if self.merged is not None:
@@ -129,9 +135,10 @@ class ViewLog(State):
     """Updates (row, time, diff) of rows of `types`, readable as of any time from `since` on, by anybody.
 
     Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most some four
-    times the updates that the last compaction left (nine times where few are retractions) or 8,192. A compaction
-    takes time in proportion to all of them, so it comes the more rarely the larger the view is; it is done aside, bit
-    by bit, in proportion to what is appended. Where no row is taken back it is found out first whether many are equal.
+    times the rows that the last compaction left (nine times where few are retractions) or 8,192, or twice the updates
+    since `since`, which stay. A compaction takes time in proportion to all of them, so it comes the more rarely the
+    larger the view is, and not before half of them are of times up to `since`; it is done aside, bit by bit, in
+    proportion to what is appended. Where no row is taken back it is found out first whether many are equal.
     """
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary) -> None:
@@ -225,7 +232,9 @@ class ViewLog(State):
         sealed, compaction, self._compaction = self.sealed, self._compaction, None
         if compaction is None:
             often = 4 * sealed.retracted > sealed.length - sealed.kept
-            if sealed.length <= (_GROWTH if often else _GROWTH_BY_INSERTS) * (sealed.kept + _SPARE_ROWS):
+            most = (_GROWTH if often else _GROWTH_BY_INSERTS) * (sealed.kept + _SPARE_ROWS)
+            # What a snapshot or a name holds cannot be merged; once it is let go, it does not count as rows that stay.
+            if sealed.length <= most or sealed.settled <= max(most, sealed.length // 2):
                 return
             columns, _, _ = sealed.updates.part(0, sealed.length)
             compaction = _Compaction(sealed) if sealed.retracted else DistinctRows(columns, self._types, sealed.length)
@@ -241,11 +250,17 @@ class ViewLog(State):
         if not compaction.work(sealed, fuel):
             self._compaction = compaction
             return
-        kept = compaction.kept
-        made, length = compaction.made, compaction.made.length
+        made, length, kept = compaction.made, compaction.made.length, compaction.settled
         _, _, diffs = made.part(kept, length)
-        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and length == kept
+        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and length == compaction.kept
         self.sealed = Sealed(self._types, made, length, sealed.since, sealed.last, kept, retracted, distinct)
+
+
+def _settled(updates: Updates, length: int, since: int) -> int:
+    """How many of the first updates are of times up to `since`, to guess by: times ascend from commit to commit, but
+    may be in any order within one. Cost: a binary search.
+    """
+    return int(np.searchsorted(updates.times[:length], since, "right"))
 
 
 def _segments(sealed: Sealed, strings: Strings) -> Iterator[Segment]:
@@ -293,6 +308,11 @@ class _Compaction:
     @property
     def nbytes(self) -> int:
         return self.made.nbytes + self._merge.nbytes
+
+    @property
+    def settled(self) -> int:
+        """How many of the updates that the merge has left are of times that nobody could tell apart."""
+        return _settled(self.made, self.kept, self._since)
 
     def work(self, sealed: Sealed, fuel: int) -> bool:
         """Go on for so many rows; whether all that is sealed is in `made` now."""

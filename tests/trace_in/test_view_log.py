@@ -189,6 +189,46 @@ def test_no_seal_merges_all_of_a_long_log(monkeypatch):
     assert len(log) < 90_000
 
 
+def changed(log: ViewLog, times: range, held: int | None = None, history: int = 0) -> list[int]:
+    """A row goes and another comes at each time, of three in all; how long the log is each time. It keeps what is since
+    the time `held`, or so many times as `history`.
+    """
+    sizes = []
+    for time in times:
+        log.append(drawn_delta([types.BIGINT], [(time % 3,), ((time + 1) % 3,)], time, [-1, 1]))
+        log.seal(time + 1, max(time - history, 1) if held is None else held)
+        sizes.append(len(log))
+    return sizes
+
+
+def test_what_was_held_and_is_let_go_is_merged_soon(monkeypatch):
+    monkeypatch.setattr(module, "_SPARE_ROWS", 8)
+    log = one_column(((1,), 1, 1), since=1)
+    for begin in (4, 1004):  # held for long, let go, and once more
+        held = changed(log, range(begin, begin + 900), begin)
+        assert held[-1] >= 1800
+        assert contents(log, begin + 100) == {((begin + 101) % 3,): 1}
+        after = changed(log, range(begin + 900, begin + 1000))
+        assert after[-1] < 100
+        assert contents(log, None) == {((begin + 1000) % 3,): 1}
+
+
+def test_history_that_moves_on_is_kept_once_or_twice_and_merged_seldom(monkeypatch):
+    merged, add = list[int](), EqualRows.add
+
+    def counted(merge: EqualRows, rows: int) -> None:
+        merged.append(rows)
+        add(merge, rows)
+
+    monkeypatch.setattr(module, "_SPARE_ROWS", 8)
+    monkeypatch.setattr(EqualRows, "add", counted)
+    log = one_column(((1,), 1, 1), since=1)
+    sizes = changed(log, range(4, 4000), history=200)
+    assert max(sizes) < 1200
+    assert sum(merged) < 8 * 2 * len(sizes)
+    assert contents(log, 3850) == {(3851 % 3,): 1}
+
+
 def grown(values: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> tuple[ViewLog, list[int]]:
     """A log of these, four to a commit, of which none is taken back; of how many rows it was counted whether they differ."""
     counted = list[int]()
