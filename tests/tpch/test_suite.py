@@ -52,7 +52,7 @@ def test_every_run_has_figures(measured: Path) -> None:
         assert each.seconds >= 0
         assert each.figures
         for figure in each.figures:
-            assert figure.value >= 0
+            assert figure.value >= 0 or figure.name.endswith("more than that")  # a difference, and noise
             assert figure.of or each.benchmark == "first-use"
     first = next(each for each in found if each.benchmark == "first-use")
     assert len(first.figures) == 6
