@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.dataflow.node import Node
-from ivm.kernels.step.ahead import COMING, MEMBER, walk_ahead
+from ivm.kernels.step.ahead import COMING, MEMBER, SAID, walk_ahead
 from ivm.operators.operator import Leading
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward
@@ -132,8 +132,8 @@ class _Table:
         """The walks of steps that are to be here, or of none that are not any more."""
         self._left, self._arenas = left, arenas
         self._ways: dict[int, list[Way]] = {}
-        self._with: dict[int, list[tuple[Way, int]]] = {}
-        """The other walks of the same step, by the number of each, of which nothing comes if it is not said."""
+        self._with: dict[int, list[int]] = {}
+        """By the number of each walk the others of its step."""
         heads: list[list[dict[int, None]]] = [[] for _ in range(sources)]
         for walk in walks:
             self._ways.setdefault(walk.place, []).append(walk.way)
@@ -143,7 +143,7 @@ class _Table:
                     head.append({})
                 head[group].update(dict.fromkeys(columns))
         for number, walk in enumerate(walks):
-            others = [(each.way, each.source) for each in walks if each.place == walk.place and each is not walk]
+            others = [other for other, each in enumerate(walks) if each.place == walk.place and each is not walk]
             if others:
                 self._with[number] = others
         self._heads = [[tuple(columns) for columns in head] for head in heads]
@@ -180,13 +180,14 @@ class _Table:
         self._nanoseconds = (perf_counter_ns() - started) // len(walks)
         found = self._found[:count].tolist()
         for number in found:
-            for way, source in self._with.get(number, ()):
-                way.begun = Begun(coming.groups[source], None, 0, None)
+            for other in self._with.get(number, ()):
+                if not self._members.item(other, SAID):  # it was begun, and nothing has come of it
+                    walks[other].way.begun = Begun(coming.groups[walks[other].source], None, 0, None)
         for each, number in enumerate(found):
             self._spent.append(number)
             walk, route = walks[number], self._routes[number]
             route.take(arenas.give(each))
-            said = self._members.item(number, MEMBER - 1)
+            said = self._members.item(number, SAID)
             kept = listed[walk.source], told.get(number)
             walk.way.begun = Begun(coming.groups[walk.source], route, said, kept)
 

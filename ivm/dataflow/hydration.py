@@ -110,7 +110,6 @@ def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, a
     step = partial(_step, node.operator, since=time)
     fill: Step = step if alone else lambda inputs: installation.aside(partial(step, inputs))
     try:
-        installation.rest()  # to make the node has taken a while
         for number, contents in enumerate(each):
             fill_one = partial(_of_input, fill, number, len(each))
             if whole:

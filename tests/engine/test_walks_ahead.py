@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.dataflow import ahead
+from ivm.dataflow import ahead, graph
 from ivm.operators import way
 
 TABLES = (
@@ -88,7 +88,10 @@ def counts(db: ivm.Database) -> list[tuple[Any, ...]]:
     return db.sql(asked).fetchall()
 
 
-def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arenas", [16, 1, 3])
+def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.MonkeyPatch, arenas: int) -> None:
+    """Also where more walks have something to say than there is memory for."""
+    monkeypatch.setattr(graph, "_ARENAS", arenas)
     begun = 0
     begin = ahead._Table.begin
 

@@ -15,8 +15,9 @@ STEP, ROUTE, WORDS, COMES, COUNTS, MEMORY, SAID = range(7)
 MEMBER = 7
 """Of each walk: the number of the step that it belongs to; where the route lies, of so many words; the number of what
 goes along it; where is counted how many rows the step has taken in, and for how long. What is said of it: the number of
-its arena, and what the walk says.
+its arena, and what the walk says, or that it was NOT_BEGUN.
 """
+NOT_BEGUN = -100
 GIVEN, ROWS, AT_TIME = range(3)
 COMING = 3
 """Of what goes along: the `id` of the list that a route is told of (see `records`), how many rows, their time."""
@@ -41,7 +42,7 @@ def walk_ahead(
         if due[step] == 0 or mixed[step] != 0:
             continue
         if count == len(arenas):
-            due[step] = 1
+            due[step], member[SAID] = 1, NOT_BEGUN
             continue
         delta, route = coming[member[COMES]], ints_at(member[ROUTE], member[WORDS])
         route[TIME], route[AT], route[TOLD] = delta[AT_TIME], 0, 0
