@@ -77,6 +77,7 @@ MORE = [
 @pytest.mark.parametrize("seed", range(2))
 def test_a_random_history_is_followed(shop: ivm.Database, path: Path, seed: int) -> None:
     chance, told = random.Random(seed), Counter[str]()
+    finish(shop)
     with follower(path, history=seed * 5) as db:
         changes = db.subscribe("by_item", snapshot=True)
         added(told, changes.fetch())
