@@ -112,6 +112,7 @@ def test_in_memory_there_is_nothing_to_read():
 def test_what_a_checkpoint_removes_meanwhile_is_read_all_the_same(shop, tmp_path):
     shop.sql("CHECKPOINT")
     shop.sql("INSERT INTO sale (id, item, price) VALUES (-2, 'pen', 3)")
+    finish(shop)
     before, held = contents(shop), pinned(Directory(tmp_path / "shop.ivm", writable=False))
     shop.sql("DELETE FROM sale WHERE id > 0; DROP VIEW met")
     shop.sql("CHECKPOINT")
