@@ -20,7 +20,7 @@ from ivm.kernels.step.ahead import COMING, MEMBER, SAID, walk_ahead
 from ivm.operators.operator import Leading
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward
-from ivm.operators.way import Begun, Way
+from ivm.operators.way import Begun, Way, flags_of
 from ivm.trace.columns.column import Array, Ints
 from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.route import Arenas, Route, listed_of
@@ -36,10 +36,8 @@ _PATIENCE = 1 << 10
 _LISTED: list[Array | None] = []
 _pack_coming, _pack_member = Struct("3q").pack_into, Struct(f"{MEMBER}q").pack_into
 
-Form = tuple[tuple[Layout, bool, int, bool], ...]
-"""How what comes in lies: of each source its layout, whether all has one time, which groups have references, and
-whether some rows come and others go.
-"""
+Form = tuple[tuple[Layout, int, bool], ...]
+"""How what comes in lies: of each source its layout, its flags, and whether some rows come and others go."""
 
 
 class Coming:
@@ -50,13 +48,7 @@ class Coming:
     def __init__(self, deltas: Sequence[Delta], rows: int) -> None:
         self.deltas, self.rows = deltas, rows
         self.groups: list[Sequence[Group]] = [delta.groups for delta in deltas]
-        form = list[tuple[Layout, bool, int, bool]]()
-        for delta in deltas:
-            flags = 1
-            for group in delta.groups:
-                flags = 2 * flags + (group.refs is not None)
-            form.append((delta.layout, isinstance(delta.times, int), flags, delta.is_mixed))
-        self.form: Form = tuple(form)
+        self.form: Form = tuple([(delta.layout, flags_of(delta), delta.is_mixed) for delta in deltas])
 
 
 def coming(changes: Mapping[Node, Delta], due: bytearray) -> Coming | None:
@@ -131,21 +123,16 @@ class _Table:
         self.noted: dict[int, Sequence[_Walk]] = {}
         """The walks of steps that are to be here, or of none that are not any more."""
         self._left, self._arenas = left, arenas
-        self._ways: dict[int, list[Way]] = {}
-        self._with: dict[int, list[int]] = {}
-        """By the number of each walk the others of its step."""
+        self._of: dict[int, list[int]] = {}
+        """By its place the numbers of the walks of each step."""
         heads: list[list[dict[int, None]]] = [[] for _ in range(sources)]
-        for walk in walks:
-            self._ways.setdefault(walk.place, []).append(walk.way)
+        for number, walk in enumerate(walks):
+            self._of.setdefault(walk.place, []).append(number)
             head = heads[walk.source]
             for group, columns in enumerate(walk.way.head):
                 if group == len(head):
                     head.append({})
                 head[group].update(dict.fromkeys(columns))
-        for number, walk in enumerate(walks):
-            others = [other for other, each in enumerate(walks) if each.place == walk.place and each is not walk]
-            if others:
-                self._with[number] = others
         self._heads = [[tuple(columns) for columns in head] for head in heads]
         self._members: Ints = np.zeros((len(walks), MEMBER), np.int64)
         self._found: Ints = np.empty(len(arenas.ids), np.int64)
@@ -180,7 +167,7 @@ class _Table:
         self._nanoseconds = (perf_counter_ns() - started) // len(walks)
         found = self._found[:count].tolist()
         for number in found:
-            for other in self._with.get(number, ()):
+            for other in self._of[walks[number].place]:
                 if not self._members.item(other, SAID):  # it was begun, and nothing has come of it
                     walks[other].way.begun = Begun(coming.groups[walks[other].source], None, 0, None)
         for each, number in enumerate(found):
@@ -195,9 +182,8 @@ class _Table:
         self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
     ) -> None:
         """See `Ahead.note`: `changed` does what comes of it."""
-        ways = self._ways.get(place)
-        if ways is not None:
-            if any(way.begun is not None for way in ways):
+        if place in self._of:
+            if any(self.walks[number].way.begun is not None for number in self._of[place]):
                 self.noted[place] = ()  # it goes another way by now
             return
         left, before = self._left.get(place, (0, 0))
@@ -225,7 +211,7 @@ class _Table:
             self._arenas.room = max(self._arenas.room, route.room)
             _pack_member(
                 self._members.data, 8 * MEMBER * number,
-                walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address, 0, 0,
+                walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address, 0,
             )  # fmt: skip
         self._spent.clear()
 

@@ -16,7 +16,7 @@ from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Leading, Operator
-from ivm.operators.walk import LastStage, Onward
+from ivm.operators.walk import Onward
 from ivm.trace.delta import Delta
 from ivm.trace.route import Arenas
 from ivm.trace.state import Held, Marks, State
@@ -25,7 +25,7 @@ _MOST_WAYS = 1 << 8
 _ROUTED = 32
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
-_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], LastStage, Onward]
+_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], Onward]
 _Step = tuple[Node, list[int], _Led | None]
 _ARENAS = 16
 """Of how many walks that are begun ahead something may come."""
@@ -86,7 +86,7 @@ class _Way:
         if onward is None or others or source not in self.places or not isinstance(source.operator, Leading):
             return
         place = self.places[source]
-        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward.stage, onward)
+        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward)
 
     def _let_begin(self, node: Node, place: int) -> None:
         """If a node begins with walks along which what comes in goes, let these be begun with those of others."""
@@ -305,12 +305,12 @@ class Graph:
                 if led is None:
                     delta = node.operator.step(inputs)
                 else:
-                    step, last, _ = led
-                    last.rows = 0
+                    step, onward = led
+                    onward.stage.rows = 0
                     delta = step(inputs)
-                    gone = last.rows
+                    gone = onward.stage.rows
                 if comes is not None and not mixed[at] and at in aheads:
-                    aheads[at].note(at, node, inputs, None if led is None else led[2], comes)
+                    aheads[at].note(at, node, inputs, None if led is None else led[1], comes)
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()

@@ -58,9 +58,9 @@ class Node:
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
     `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
     `level`: the step of a commit in which all that it reads is there; above 1 where it comes from other shards.
-    `depth`: greater than that of all that it reads or waits for. The
-    updates and the nanoseconds spent in the operator are counted from its making on: `taken` and `spent` are those of
-    its steps, and `ahead` those of walks that were begun ahead, and of which nothing came.
+    `depth`: greater than that of all that it reads or waits for. The updates and the nanoseconds spent in the operator
+    are counted from its making on: `taken` and `spent` are those of its steps, and `ahead` those of walks that were
+    begun ahead, and of which nothing came.
     """
 
     label: str

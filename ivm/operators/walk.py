@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from ivm.operators.stage import Stage
-from ivm.operators.way import Key, Lent, Passed, Way
+from ivm.operators.way import Key, Lent, Passed, Way, flags_of
 from ivm.trace.delta import Delta
 from ivm.trace.helpers import at_hand
 
@@ -95,10 +95,7 @@ class Walk:
 
     def key(self, delta: Delta, first: int) -> Key:
         """By what a way is found: a loop is written for groups with references or without, and so on."""
-        flags = 2 if isinstance(delta.times, int) else 3  # the first bit, behind which all others count
-        for group in delta.groups:
-            flags = 2 * flags + (group.refs is not None)
-        return first, delta.layout, flags, self.stages[first].variant(delta)
+        return first, delta.layout, flags_of(delta), self.stages[first].variant(delta)
 
     def _begun(self, key: Key, delta: Delta) -> Way | None:
         """The way from a stage on, which ends behind it; None if Python has to do it."""

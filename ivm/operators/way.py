@@ -34,6 +34,14 @@ Passed = tuple[Delta, int, bool]
 """What has come so far; the stage that is next; whether Python has to do that one."""
 
 
+def flags_of(delta: Delta) -> int:
+    """Whether all rows have one time, and which groups have references, as bits; the first one counts for nothing."""
+    flags = 2 if isinstance(delta.times, int) else 3
+    for group in delta.groups:
+        flags = 2 * flags + (group.refs is not None)
+    return flags
+
+
 class Begun(NamedTuple):
     """A walk along a `route` that somebody has begun with deltas of these groups; what it has `said`, and what is there
     meanwhile. None: nothing has come of it.

@@ -82,25 +82,51 @@ def database() -> ivm.Database:
     return db
 
 
+class Calls:
+    """How often something was called."""
+
+    count = 0
+
+
+def calls_of(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Calls:
+    """The calls of a method from now on, which does what it did."""
+    calls, method = Calls(), getattr(owner, name)
+
+    def counted(*given: Any) -> None:
+        calls.count += 1
+        method(*given)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
 def counts(db: ivm.Database) -> list[tuple[Any, ...]]:
     """What each node has taken in and given."""
     asked = "SELECT view, operator, updates_in, updates_out FROM ivm_operators ORDER BY ALL"
     return db.sql(asked).fetchall()
 
 
+def one_by_one_too(monkeypatch: pytest.MonkeyPatch, both: tuple[ivm.Database, ivm.Database]) -> Iterator[ivm.Database]:
+    """One whose walks begin ahead, then the other, whose walks do not."""
+    for db, most in zip(both, (1 << 11, 0), strict=True):
+        monkeypatch.setattr(ahead, "MOST_ROWS", most)
+        yield db
+
+
+def check(both: tuple[ivm.Database, ivm.Database]) -> None:
+    """Both hold the same, which DuckDB finds too."""
+    for name in VIEWS:
+        rows = [sorted(map(str, db.view(name))) for db in both]
+        assert rows[0] == rows[1], name
+    for db in both:
+        db.verify()
+
+
 @pytest.mark.parametrize("arenas", [16, 1, 3])
 def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.MonkeyPatch, arenas: int) -> None:
     """Also where more walks have something to say than there is memory for."""
     monkeypatch.setattr(graph, "_ARENAS", arenas)
-    begun = 0
-    begin = ahead._Table.begin
-
-    def counted(*given: Any) -> None:
-        nonlocal begun
-        begun += 1
-        begin(*given)
-
-    monkeypatch.setattr(ahead._Table, "begin", counted)
+    begun = calls_of(monkeypatch, ahead._Table, "begin")
     monkeypatch.setattr(ahead, "LEAST_DUE", 1)
     both, before = (database(), database()), 0
     for seed in range(3):
@@ -108,19 +134,35 @@ def test_what_comes_is_what_comes_of_walks_one_by_one(monkeypatch: pytest.Monkey
             if number == 9 and not seed:
                 for db in both:
                     db.wait_compiled()
-            for db, most in zip(both, (1 << 11, 0), strict=True):
-                monkeypatch.setattr(ahead, "MOST_ROWS", most)
+            for db in one_by_one_too(monkeypatch, both):
                 commit(db, changes)
-        for name in VIEWS:
-            rows = [sorted(map(str, db.view(name))) for db in both]
-            assert rows[0] == rows[1], name
+        check(both)
         for db in both:
-            db.verify()
             for table in ("sale", "shop", "item"):
                 db.sql(f"DELETE FROM {table}")
         assert counts(both[0]) == counts(both[1])
-        assert begun > before + 20
-        before = begun
+        assert begun.count > before + 20
+        before = begun.count
+
+
+def test_views_come_and_go_and_commits_are_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = calls_of(monkeypatch, ahead._Table, "begin")
+    monkeypatch.setattr(ahead, "LEAST_DUE", 1)
+    both = database(), database()
+    for number, changes in enumerate(history(3)):
+        for db in one_by_one_too(monkeypatch, both):
+            if number == 9:
+                db.wait_compiled()
+            if number % 20 == 19:  # what was known of the graph is forgotten
+                db.sql("DROP VIEW over")
+                db.sql(f"CREATE MATERIALIZED VIEW over AS {VIEWS['over']}")
+            if number % 3 == 2:
+                with db.what_if() as would:
+                    would.apply({"sale": [row(random.Random(number), "sale", 500)]})
+            commit(db, changes)
+        if number % 10 == 9:
+            check(both)
+    assert begun.count > 10
 
 
 def test_what_a_walk_raises_names_its_view_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,15 +187,7 @@ def test_what_a_walk_raises_names_its_view_and_changes_nothing(monkeypatch: pyte
 def test_batches_that_lie_in_two_ways_make_no_walks_anew(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     """One has NULLs, the next none; one has short numbers, the next long ones."""
     monkeypatch.setattr(ahead, "LEAST_DUE", least)
-    made = 0
-    first = way.Way.__init__
-
-    def counted(*given: Any) -> None:
-        nonlocal made
-        made += 1
-        first(*given)
-
-    monkeypatch.setattr(way.Way, "__init__", counted)
+    made = calls_of(monkeypatch, way.Way, "__init__")
     db = ivm.connect(compile="wait")
     db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, a BIGINT, p DECIMAL(9,2))")
     db.sql("CREATE MATERIALIZED VIEW sums AS SELECT a % 3 AS k, sum(p) AS p FROM t WHERE a > 2 GROUP BY ALL")
@@ -166,6 +200,6 @@ def test_batches_that_lie_in_two_ways_make_no_walks_anew(monkeypatch: pytest.Mon
         prices = pa.array([Decimal(i) for i in numbers], short)
         db.apply({"t": pa.table({"id": pa.array(numbers, pa.int32()), "a": pa.array(a, pa.int64()), "p": prices})})
         if number == 39:
-            before = made
+            before = made.count
     db.verify()
-    assert made == before
+    assert made.count == before

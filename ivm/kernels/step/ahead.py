@@ -11,11 +11,11 @@ from ivm.kernels.step.records import AT, CHUNK, FIRST, HEAD, LENGTH, LISTED, STR
 from ivm.kernels.step.walk import go_along, open_route, take_chunk
 from ivm.kernels.types import Bools, Ints
 
-STEP, ROUTE, WORDS, COMES, COUNTS, MEMORY, SAID = range(7)
-MEMBER = 7
+STEP, ROUTE, WORDS, COMES, COUNTS, SAID = range(6)
+MEMBER = 6
 """Of each walk: the number of the step that it belongs to; where the route lies, of so many words; the number of what
-goes along it; where is counted how many rows the step has taken in, and for how long. What is said of it: the number of
-its arena, and what the walk says, or that it was NOT_BEGUN.
+goes along it; where is counted how many rows the step has taken in, and for how long; what the walk says, or that it
+was NOT_BEGUN.
 """
 NOT_BEGUN = -100
 GIVEN, ROWS, AT_TIME = range(3)
@@ -32,8 +32,9 @@ def walk_ahead(
 
     Steps of which nothing comes are not due any more. Those walks of which something comes, or that have stopped, or
     have something to report, are written down in `found`; how many these are. Each of them has one of the `arenas`, the
-    `id`s of arrays, to itself; where there are no more of these, the other walks are not begun. `nanoseconds`: how long
-    a walk is taken to last, for what is counted; `rows`: how many go along all of them. Cost: that of the walks.
+    `id`s of arrays, to itself, in their order; where there are no more of these, the other walks are not begun.
+    `nanoseconds`: how long a walk is taken to last, for what is counted; `rows`: how many go along all of them. Cost:
+    that of the walks.
     """
     count = np.int64(0)
     for m in range(len(members)):
@@ -52,7 +53,6 @@ def walk_ahead(
         member[SAID] = go_along(route) if open_route(route) else np.int64(STRIDED)
         due[step] = _WALKED
         if member[SAID] != 0 or route[TOLD] != 0:
-            member[MEMORY] = count
             found[count] = m
             count += 1
     for i in range(count):

@@ -272,7 +272,8 @@ class ColdColumns:
             column = whole.column(place)
             if not self._is_kept(column, index):
                 whole = whole.set_column(place, whole.schema.field(place).name, self._plain(column, index))
-            stays = stays and _stays(column.type, self._types[index])
+                stays = False
+            stays = stays and not pa.types.is_dictionary(column.type)
         if stays:
             self._staying = whole.schema
         return whole
@@ -297,7 +298,7 @@ class ColdColumns:
         """Whether a column stays in the form in which its pieces came: texts as codes if few differ."""
         if pa.types.is_dictionary(whole.type):
             return self._types[index].kind is Kind.VARCHAR and 2 * len(whole.dictionary) <= len(whole)
-        return is_readable_in(whole.type, self._types[index])
+        return is_readable_in(whole.type, self._types[index]) or whole.type == arrow_type(self._types[index])
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
         wanted = self._types[index]
@@ -382,8 +383,3 @@ class ColdColumns:
 def _together(rows: Batches, first: int, whole: pa.RecordBatch, level: int) -> Batches:
     """The same rows, those of batches from number `first` on in one, which stays as it is if it is large."""
     return rows.with_together(first, whole, level if whole.num_rows < _LARGE else SEALED)
-
-
-def _stays(given: pa.DataType, type: SqlType) -> bool:
-    """Whether arrays of a type are kept as they are: in that of the column, or one that is read in place."""
-    return is_readable_in(given, type) or (given == arrow_type(type) and not pa.types.is_dictionary(given))
