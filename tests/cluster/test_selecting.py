@@ -253,7 +253,9 @@ def test_rows_that_cannot_be_counted_are_said_to_be_there(pair, monkeypatch):
 
     commit = core.driver.commit_frames
     monkeypatch.setattr(core.driver, "commit_frames", commits)
-    with pytest.raises(ClusterError, match=r"all rows were loaded into table bag, but cannot be counted now: no answer"):
+    with pytest.raises(
+        ClusterError, match=r"all rows were loaded into table bag, but cannot be counted now: no answer"
+    ):
         db.sql("INSERT INTO bag SELECT city, id FROM sale")
     monkeypatch.undo()
     assert db.sql("SELECT count(*) FROM bag").fetchall() == [(40,)]
