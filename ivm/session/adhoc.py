@@ -82,6 +82,12 @@ def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Ta
         raise type(error)(written.locate(first, place - form.index("{}")) + line + rest) from error.__cause__
 
 
+def told_of_columns(core: Core, statement: Query, dialect: str, form: str = "DESCRIBE {}") -> pa.Table:
+    """What a `form` of a query answers that asks of its columns alone; see `asked`. No rows come here for it."""
+    told = None if core.loads is None else core.loads.told(text_of(core, statement, dialect), form)
+    return asked(core, statement, dialect, form) if told is None else told
+
+
 def text_of(core: Core, statement: Query, dialect: str) -> str:
     """A query that was written in `dialect`, in DuckDB's."""
     if dialect == "duckdb":
