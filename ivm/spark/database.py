@@ -243,7 +243,8 @@ class SparkView(ShardedReader):
         is: of what was read before the last commit a copy is loaded each time, as long as its logs are kept.
         """
         with self._lock:
-            definition, version = self._installed.definition, self._driver.version
+            definition = self._installed.definition
+            version = self._driver.ledger.watched(self._driver.version)
             frame = carrier_of(self._driver).frame(version, Question("view", definition.name), definition.columns)
         return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
 
@@ -254,7 +255,8 @@ class SparkView(ShardedReader):
         """
         with self._lock:
             after, until = self._between(after, until)
-            definition, version = self._installed.definition, self._driver.version
+            definition = self._installed.definition
+            version = self._driver.ledger.watched(self._driver.version)
             view = self._driver.views[definition.name]
             question = Question("history", definition.name, until, after=after)
             frame = carrier_of(self._driver).frame(version, question, [*definition.schema, *_MARKS])
