@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -87,6 +88,8 @@ def serve_database(
         signal.signal(each, lambda *_: ended.set())
     say = Console(stderr=True, highlight=False, soft_wrap=True).print
     with ivm.connect(path, read_only=read_only, history=history) as db, serve(db, settings) as server:
+        gc.collect()
+        gc.freeze()  # what is there stays: to look for garbage in all of it takes tens of milliseconds, of some commit
         for name, address in server.addresses.items():
             say(f"{name}: {address}", markup=False)
         say("serving " + ("a database in memory" if path is None else str(path)) + "; Ctrl-C ends it", markup=False)

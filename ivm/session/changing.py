@@ -24,10 +24,11 @@ from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.intake.formats import taken
 from ivm.results.result import Result, counted
-from ivm.session.adhoc import Ask, asked, change, wrote
+from ivm.session.adhoc import Ask, change
 from ivm.session.core import Core
 from ivm.session.putting import key_columns, meetings, put, replaced
 from ivm.session.taking import commit_taken
+from ivm.session.writing import write
 from ivm.sql.changes import (
     NEW,
     OLD,
@@ -41,11 +42,10 @@ from ivm.sql.changes import (
     rows_to_delete,
     rows_to_insert,
     rows_to_update,
-    without_hugeints,
 )
 from ivm.sql.json_file import keys, keys_of, objects
 from ivm.sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
-from ivm.sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
+from ivm.sql.statements import Conflict, Copy, Delete, Insert, Merge, Update
 
 _Told = Callable[[Progress], None] | None
 
@@ -70,7 +70,7 @@ def run_change(core: Core, statement: Insert | Delete | Update | Merge) -> Resul
 def _loaded(core: Core, statement: Insert) -> int | None:
     """How many rows were inserted without passing through this process; None if they have to."""
     needs_rows = statement.values or statement.defaults or statement.conflict or statement.returning
-    if core.loads is None or not core.external_access or needs_rows or core.settings.zone != UTC:
+    if core.loads is None or needs_rows or core.settings.zone != UTC:
         return None
     core.check_writable()
     table = core.catalog.table(statement.table)
@@ -80,7 +80,9 @@ def _loaded(core: Core, statement: Insert) -> int | None:
         check_width(table, columns, len(given))
         return rows_to_insert(statement, table, columns)
 
-    return core.loads.insert(table, statement.query.text, rows)
+    loaded = core.loads.insert(table, statement.query.text, rows)
+    core.settle()
+    return loaded
 
 
 def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
@@ -203,16 +205,8 @@ def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:
             "with ivm.connect(external_access=True)"
         )
     if statement.query is not None:
-        return _write(core, statement, statement.query)
+        return write(core, statement, statement.query)
     return _read(core, statement, progress)
-
-
-def _write(core: Core, statement: Copy, query: Query) -> Result:
-    options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
-    rows = query.text
-    if statement.format == "parquet":
-        rows = without_hugeints(rows, asked(core, query, "duckdb", "DESCRIBE {}").to_pylist())
-    return counted(wrote(core, f"COPY ({rows}) TO {as_literal(statement.path)} ({options})", query.names))
 
 
 def _read(core: Core, statement: Copy, progress: _Told) -> Result:

@@ -60,7 +60,9 @@ class Follows(Closes, Protocol):
 
 
 class Loads(Protocol):
-    """What loads files without their rows passing through this process, where it can; else nothing has happened."""
+    """What loads tables, views and files without rows passing through this process, where it can; else nothing has
+    happened.
+    """
 
     def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
         """Insert all rows of a SELECT, or none; how many they are. None: it is to be done in another way.
@@ -73,5 +75,15 @@ class Loads(Protocol):
         """Let a new table begin with the rows of a SELECT, whose columns are those of the table; see `insert`.
 
         `create`: creates the table.
+        """
+        ...
+
+    def told(self, query: str, form: str) -> pa.Table | None:
+        """What a `form` of a SELECT answers that asks of its columns alone. None: rows are needed for it."""
+        ...
+
+    def write(self, query: str, options: str, folder: str, format: str) -> int | None:
+        """Write the rows of a SELECT to files of a folder, see `ivm.session.writing`, by COPY with `options`; how many
+        rows. None: it is to be done in another way, and there may be some files.
         """
         ...

@@ -59,7 +59,6 @@ class ColdColumns:
         self._small = 0
         self.is_untidy = False
         """Whether `tidy` may have something to do."""
-        self._staying: pa.Schema | None = None
 
     @property
     def indexes(self) -> tuple[int, ...]:
@@ -133,28 +132,30 @@ class ColdColumns:
         """Cut off the rows from `rows` on, where a batch begins."""
         self._rows.truncate(rows)
 
-    def tidy(self) -> None:
-        """Put small batches together, amortized: a few of their columns at a time where their rows are not that few."""
+    def tidy(self) -> bool:
+        """Put small batches together, a step at a time: first where they lie, then columns, a few where rows are many.
+
+        Whether what was told of places has to be told anew. Cost: amortized constant for a batch.
+        """
         merge, rows = self._merge, self._rows
         if merge is None:
             first = rows.ready()
             if first is None:
                 self._small, self.is_untidy = rows.levels[-FAN:].count(0), False
-                return
-            batches, level = rows.batches[first : first + FAN], rows.levels[first] + 1
-            if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW:
-                with suppress(pa.ArrowInvalid):  # of batches that are not alike
-                    self._rows = _together(rows, first, self._as_kept(pa.concat_batches(batches)), level)
-                    return
-            merge = self._merge = _Merge(first, level, self._one_table(batches), [])
+            else:
+                self._merge = _Merge(first, rows.levels[first] + 1, self._one_table(rows, first), [])
+            return False
         further = list(self._places.items())[len(merge.columns) :]
         if merge.table.num_rows > _FEW:
             further = further[: -(-len(self._places) // _PARTS)]
         for index, place in further:
             merge.columns.append(self._whole(merge.table.column(place), index))
-        if len(merge.columns) == len(self._places):
-            whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
-            self._merge, self._rows = None, _together(rows, merge.first, whole, merge.level)
+        if further:
+            return False
+        whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
+        level = merge.level if whole.num_rows < _LARGE else SEALED
+        self._merge, self._rows = None, rows.with_together(merge.first, whole, level)
+        return True
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
@@ -262,25 +263,12 @@ class ColdColumns:
                 return pa.concat_arrays(arrays)
         return self.arrow(index, rows).combine_chunks()
 
-    def _as_kept(self, whole: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch that was put together, whose columns have the forms in which they are kept."""
-        known = self._staying
-        if known is not None and whole.schema.equals(known):
-            return whole
-        stays = True
-        for index, place in self._places.items():
-            column = whole.column(place)
-            if not self._is_kept(column, index):
-                whole = whole.set_column(place, whole.schema.field(place).name, self._plain(column, index))
-                stays = False
-            stays = stays and not pa.types.is_dictionary(column.type)
-        if stays:
-            self._staying = whole.schema
-        return whole
-
-    def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
-        """The batches one after the other, not copied, unless their types differ."""
+    def _one_table(self, rows: Batches, first: int) -> pa.Table:
+        """The batches from a number on, one after the other: not copied if they are many rows, unless types differ."""
+        batches = rows.batches[first : first + FAN]
         with suppress(pa.ArrowInvalid):
+            if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW:
+                batches = [pa.concat_batches(batches)]
             return pa.Table.from_batches(batches)
         return pa.concat_tables(
             pa.table({str(index): self._plain(batch.column(place), index) for index, place in self._places.items()})
@@ -378,8 +366,3 @@ class ColdColumns:
             arrays.append(self._array(number, index).slice(begin - start, stop - begin))
             begin = stop
         return arrays
-
-
-def _together(rows: Batches, first: int, whole: pa.RecordBatch, level: int) -> Batches:
-    """The same rows, those of batches from number `first` on in one, which stays as it is if it is large."""
-    return rows.with_together(first, whole, level if whole.num_rows < _LARGE else SEALED)
