@@ -123,9 +123,9 @@ class Driver:
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> PlannedView:
         """How a view would be distributed. Needs no lock, as long as nobody creates or drops anything."""
-        known = self.tables.estimates(self.sizes() | dict(sizes))
+        sizes = self.tables.estimates(self.sizes() | dict(sizes))
         placed = self._placed()
-        return planned_over(relation, placed, known, self.channels.copy(), self.transport.shards)
+        return planned_over(relation, placed, sizes, self.channels.copy(), self.transport.shards)
 
     def beside(self, tables: Mapping[str, NewTable], views: Set[str]) -> Beside:
         """What plans views that are to be there together, where these `tables` and `views` are others from then on
