@@ -112,8 +112,8 @@ class Driver:
         return self.version.batches
 
     def ask(self, question: Question) -> Sequence[pa.Table]:
-        """What each shard answers now."""
-        return self.transport.ask(self.version, question)
+        """What each shard answers now. StorageError if another driver has gone on; see `Ledger.watched`."""
+        return self.transport.ask(self.ledger.watched(self.version), question)
 
     def sizes(self) -> dict[str, float]:
         """The rows of each table and, roughly, of each maintained view. Cost: all shards are asked, once a version."""
@@ -396,5 +396,5 @@ class Driver:
         return bool(self.listeners) or is_followed or self.tables.tell_times_apart(set(tables))
 
     def _changes(self, time: int, view: str) -> Piece | None:
-        found = whole_changes(self.ask(Question("changes", view)), self.views[view])
+        found = whole_changes(self.transport.ask(self.version, Question("changes", view)), self.views[view])
         return None if found is None else piece_of(found, time)
