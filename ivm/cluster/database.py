@@ -153,7 +153,6 @@ def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
 def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: orders.Definition) -> None:
     """What was defined once."""
     beside = driver.beside({}, frozenset(definition.anew))
-    known = definition.sizes, definition.values
     anew = {key(name) for name in definition.anew}
     new = [entry for n, entry in catalog.content.items() if before.content.get(n) is not entry or n in anew]
     beside.placed |= {each.name: (placement_of(each), 1) for each in new if isinstance(each, Table)}
@@ -165,9 +164,9 @@ def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: or
                 assert there is not None, "it was there"
                 views[entry.name] = there.of(entry), bound.oracle_sql
             else:
-                made = beside.plan(entry, bound.relation, known) if entry.maintained else None
+                made = beside.plan(entry, bound.relation, definition.sizes) if entry.maintained else None
                 views[entry.name] = made, bound.oracle_sql
-    guarding = beside.guard(before, catalog, driver.guards, definition.made, lambda: known)
+    guarding = beside.guard(before, catalog, driver.guards, definition.made, lambda: definition.sizes)
     driver.guard(guarding)
     gone = Gone.between(before, catalog)
     for name in gone.tables:

@@ -113,8 +113,8 @@ class Driver:
         return self.version.batches
 
     def ask(self, question: Question) -> Sequence[pa.Table]:
-        """What each shard answers now."""
-        return self.transport.ask(self.version, question)
+        """What each shard answers now. StorageError if another driver has gone on; see `Ledger.watched`."""
+        return self.transport.ask(self.ledger.watched(self.version), question)
 
     def sizes(self) -> dict[str, float]:
         """The rows of each table and, roughly, of each maintained view. Cost: all shards are asked, once a version."""
@@ -124,9 +124,9 @@ class Driver:
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> PlannedView:
         """How a view would be distributed. Needs no lock, as long as nobody creates or drops anything."""
-        known = self.tables.estimates(self.sizes() | dict(sizes))
+        sizes = self.tables.estimates(self.sizes() | dict(sizes))
         placed = self._placed()
-        return planned_over(relation, placed, known, self.channels.copy(), self.transport.shards)
+        return planned_over(relation, placed, sizes, self.channels.copy(), self.transport.shards)
 
     def beside(self, tables: Mapping[str, NewTable], views: Set[str]) -> Beside:
         """What plans views that are to be there together, where these `tables` and `views` are others from then on
@@ -394,5 +394,5 @@ class Driver:
         return bool(self.listeners or self.listeners.names) or is_followed or self.tables.tell_times_apart(set(tables))
 
     def _changes(self, time: int, view: str) -> Piece | None:
-        found = whole_changes(self.ask(Question("changes", view)), self.views[view])
+        found = whole_changes(self.transport.ask(self.version, Question("changes", view)), self.views[view])
         return None if found is None else piece_of(found, time)
