@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ivm.catalog.clock import is_own
 from ivm.catalog.declared import carried, check_columns, check_key, completed, seen, spelled
 from ivm.catalog.errors import BindError
 from ivm.catalog.function import PythonFunctions
 from ivm.catalog.macro import Macro, Macros
-from ivm.catalog.names import MAIN, TEMP, key, listed, quoted, suggestion, written
+from ivm.catalog.names import TEMP, is_temp, key, listed, suggestion, written
 from ivm.catalog.schema import ForeignKey, Index, Table, View
+from ivm.catalog.schemas import Schemas
 from ivm.catalog.sequence import Sequence, Sequences, without
 from ivm.catalog.types import Kind, SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 
 
-class Catalog:
+class Catalog(Schemas):
     """Tables and views by name, in one name space and in order of creation. Names are found in any case.
 
     What is in a schema other than main is called by both names, as s.t, here and wherever a name is told; see `parts`.
@@ -68,8 +68,7 @@ class Catalog:
         if entry is None:
             if key(name) == key(self.making):
                 raise BindError(f"view {name!r} cannot read itself; write WITH RECURSIVE in it, or read another view")
-            known = (each.name for each in self.content.values())
-            raise BindError(f"there is no table or view {name!r}{suggestion(name, known)}")
+            raise BindError(f"there is no table or view {name!r}{suggestion(name, _near(self.content.values()))}")
         return entry
 
     def table(self, name: str) -> Table:
@@ -79,7 +78,7 @@ class Catalog:
             return entry
         if entry is not None:
             raise BindError(f"{name!r} is a view, and a table is needed here; change the tables that it reads instead")
-        raise BindError(f"there is no table {name!r}{suggestion(name, (t.name for t in self.tables))}")
+        raise BindError(f"there is no table {name!r}{suggestion(name, _near(self.tables))}")
 
     def view(self, name: str) -> View:
         """The view called `name`; BindError if there is none, or if it is a table."""
@@ -88,7 +87,7 @@ class Catalog:
             return entry
         if entry is not None:
             raise BindError(f"{name!r} is a table, and a view is needed here; read it with SELECT * FROM {name}")
-        raise BindError(f"there is no view {name!r}{suggestion(name, (v.name for v in self.views))}")
+        raise BindError(f"there is no view {name!r}{suggestion(name, _near(self.views))}")
 
     def add_table(self, table: Table) -> Table:
         """Add `table` and return it with its keys in the names of their columns, as those were declared.
@@ -98,7 +97,7 @@ class Catalog:
         BindError if the name is taken, a column or key column is wrong, or a foreign key does not fit its target.
         """
         self._check_free(table.name, "table")
-        self._let_in(table)
+        self._let_in_if_temporary(table)
         check_columns(table)
         fields = table.fields
         table = replace(
@@ -139,11 +138,14 @@ class Catalog:
 
     def add_macro(self, macro: Macro) -> None:
         """Have this macro, in place of the one of its key, if there is one."""
+        if macro.temporary:
+            self._let_in(macro.schema)
         self.macros = {**self.macros, macro.key: macro}
 
     def drop_macro(self, macro: Macro) -> None:
         """Forget a macro that there is."""
         self.macros = {each: kept for each, kept in self.macros.items() if kept is not macro}
+        self._let_out(macro.schema)
 
     @property
     def comments(self) -> tuple[tuple[Table | View, str, str], ...]:
@@ -166,114 +168,35 @@ class Catalog:
         kept = {each: said for each, said in self._comments.items() if each != place}
         self._comments = kept if text is None else {**kept, place: text}
 
-    @property
-    def schemas(self) -> tuple[str, ...]:
-        """The schemas that were created, in that order: all but main and temp."""
-        return tuple(name for name in self.schema_names.values() if name != TEMP)
+    def lasting(self, temp: str = "") -> Catalog:
+        """What there is without what ends with connections, but for what is in this schema `temp` of one of them.
 
-    @property
-    def has_temporary(self) -> bool:
-        """Whether there is a table, view or sequence that ends with the connection."""
-        return TEMP in self.schema_names or any(each.temporary for each in self.sequences.values())
-
-    def schema(self, name: str) -> str | None:
-        """A schema's name as it was given; None if there is none of that name."""
-        return MAIN if key(name) == MAIN else self.schema_names.get(key(name))
-
-    def parts(self, name: str) -> tuple[str, str]:
-        """The schema that what has this name is in, or would be, and what it is called there.
-
-        A name with a dot is that of a schema and one within, if there is such a schema; else there is a dot in it.
+        Cost: none, if there is nothing of that.
         """
-        first, _, rest = name.partition(".")
-        found = self.schema_names.get(key(first)) if rest and self.schema_names else None
-        return (MAIN, name) if found is None else (found, rest)
-
-    def place(self, name: str) -> tuple[str, str, str]:
-        """The database that it is in, the schema there, and what it is called there, as DuckDB tells it."""
-        schema, own = self.parts(name)
-        return (TEMP, MAIN, own) if schema == TEMP else (self.database, schema, own)
-
-    def spelled(self, name: str) -> str:
-        """The name of a table or view as SQL writes it, in quotes: "s"."t"."""
-        schema, own = self.parts(name)
-        before = "" if schema == MAIN else f"{quoted(schema)}." if schema != TEMP else f"{quoted(TEMP)}.{quoted(MAIN)}."
-        return f"{before}{quoted(own)}"
-
-    def within(self, schema: str) -> tuple[Table | View, ...]:
-        """The tables and views of a schema, in order of creation."""
-        wanted = key(schema)
-        return tuple(entry for entry in self.content.values() if key(self.parts(entry.name)[0]) == wanted)
-
-    def sequences_within(self, schema: str) -> tuple[Sequence, ...]:
-        """The sequences of a schema."""
-        wanted = key(schema)
-        return tuple(each for each in self.sequences.values() if key(self.parts(each.name)[0]) == wanted)
-
-    def macros_within(self, schema: str) -> tuple[Macro, ...]:
-        """The macros of a schema that is not main."""
-        return tuple(each for each in self.macros.values() if key(each.schema) == key(schema))
-
-    def types_within(self, schema: str) -> tuple[str, ...]:
-        """The names of the types of a schema."""
-        return tuple(name for name, _ in self.named_types() if key(self.parts(name)[0]) == key(schema))
-
-    def add_schema(self, name: str) -> None:
-        """Let there be a schema; BindError if there is one of that name, or if its name has a dot."""
-        what = f"cannot create schema {name!r}"
-        if self.schema(name) is not None or key(name) in _SYSTEM:
-            raise BindError(f"{what}: there is a schema of that name; drop it or choose another")
-        self._check_apart(name, what)
-        if "." in name:
-            raise BindError(f"{what}: a dot stands between a schema and what is in it; choose a name without")
-        self.schema_names = {**self.schema_names, key(name): name}
-
-    def _check_apart(self, schema: str, what: str) -> None:
-        """BindError if something in main has a name that would be that of something in the schema."""
-        taken = [entry.name for entry in self.content.values() if key(entry.name).startswith(f"{key(schema)}.")]
-        if taken:
-            raise BindError(f"{what}: {taken[0]!r} is in main, and would seem to be in it; drop it or choose another")
-
-    def lasting(self) -> Catalog:
-        """What there is without what ends with the connection. Cost: none, if there is nothing of that."""
-        kept = self.fixed()
-        if any(each.temporary for each in (*self.content.values(), *self.sequences.values())):
-            kept.content = {name: entry for name, entry in self.content.items() if not entry.temporary}
-            kept.schema_names = {name: schema for name, schema in self.schema_names.items() if name != TEMP}
+        kept, gone = self.fixed(), {each for each in self.schema_names if is_temp(each) and each != temp}
+        if gone or any(each.temporary for each in self.content.values()):
+            kept.content = {
+                each: entry for each, entry in self.content.items()
+                if not entry.temporary or self.parts(entry.name)[0] == temp
+            }  # fmt: skip
             kept._comments = {each: said for each, said in self._comments.items() if each[0] in kept.content}
-            kept.sequences = {name: each for name, each in self.sequences.items() if not each.temporary}
-        if any(macro.temporary for macro in self.macros.values()):
-            kept.macros = {each: macro for each, macro in self.macros.items() if not macro.temporary}
+        if gone:
+            kept.sequences = {each: s for each, s in self.sequences.items() if self.parts(s.name)[0] not in gone}
+            kept.macros = {each: macro for each, macro in self.macros.items() if macro.schema not in gone}
+            kept.schema_names = {each: schema for each, schema in self.schema_names.items() if each not in gone}
         return kept
-
-    def _let_in(self, entry: Table | View) -> None:
-        """Have the schema of temporary things, if this is one."""
-        if entry.temporary and not is_own(entry.name) and TEMP not in self.schema_names:
-            self._check_apart(TEMP, f"cannot create temporary {entry.name!r}")
-            self.schema_names = {**self.schema_names, TEMP: TEMP}
-
-    def drop_schema(self, name: str) -> None:
-        """Let a schema go; BindError if there is none, or if anything is in it."""
-        found = self.schema(name)
-        if found is None:
-            raise BindError(f"there is no schema {name!r}{suggestion(name, self.schemas)}")
-        if found == MAIN:
-            raise BindError("cannot drop schema 'main', which is always there; drop what is in it")
-        within = (*self.within(found), *self.sequences_within(found), *self.macros_within(found))
-        users = (*(each.name for each in within), *self.types_within(found))
-        if users:
-            raise BindError(
-                f"cannot drop schema {found!r}, which has {', '.join(map(repr, users))}; drop that first, or CASCADE"
-            )
-        self.schema_names = {each: kept for each, kept in self.schema_names.items() if each != key(found)}
 
     def add_sequence(self, sequence: Sequence) -> None:
         """Have this sequence, in place of the one of its name, if there is one."""
+        if sequence.temporary:
+            self._let_in(sequence.name.partition(".")[0])
         self.sequences = {**self.sequences, sequence.key: sequence}
 
     def drop_sequence(self, name: str) -> None:
         """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
+        schema = self.parts(key(name))[0]
         self.sequences = without(self.sequences, name, self.tables)
+        self._let_out(schema)
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""
@@ -313,7 +236,7 @@ class Catalog:
                     f"cannot create view {view.name!r}: it reads {name!r}, which ends with the connection; write "
                     "CREATE TEMP VIEW, or CREATE TEMP MATERIALIZED VIEW"
                 )
-        self._let_in(view)
+        self._let_in_if_temporary(view)
         self.content = {**self.content, key(view.name): view}
 
     def drop_table(self, name: str) -> Table:
@@ -328,8 +251,7 @@ class Catalog:
         self._check_unused(entry.name, kind)
         self.content = {each: kept for each, kept in self.content.items() if each != key(entry.name)}
         self._comments = {each: said for each, said in self._comments.items() if each[0] != key(entry.name)}
-        if entry.temporary and not any(each.temporary for each in self.content.values()):
-            self.schema_names = {name: schema for name, schema in self.schema_names.items() if name != TEMP}
+        self._let_out(self.parts(entry.name)[0])
         return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
@@ -396,5 +318,6 @@ class Catalog:
         return completed(table, given, target, what)
 
 
-_SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
-"""The schemas that are DuckDB's own."""
+def _near(entries: Iterable[Table | View]) -> Iterable[str]:
+    """The names that may be meant by one that there is not: those of sessions of their own are nobody else's."""
+    return (entry.name for entry in entries if not entry.name.startswith(f"{TEMP}#"))

@@ -64,7 +64,12 @@ class Macro:
         """CREATE MACRO, or CREATE OR REPLACE MACRO, of its schema, without a semicolon."""
         kind, word = "TABLE " if self.is_table else "", "OR REPLACE " if replaces else ""
         forms = (f"({_declared(each.parameters, quoted)}) AS {kind}({each.body})" for each in self.overloads)
-        return f"CREATE {word}MACRO {quoted(self.schema or MAIN)}.{quoted(self.name)}{', '.join(forms)}"
+        place = (
+            f"TEMP MACRO {quoted(self.name)}"
+            if self.temporary
+            else f"MACRO {quoted(self.schema or MAIN)}.{quoted(self.name)}"
+        )
+        return f"CREATE {word}{place}{', '.join(forms)}"
 
 
 Macros = Mapping[tuple[bool, str], Macro]

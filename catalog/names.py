@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -61,7 +62,17 @@ def twice(names: Iterable[str]) -> str | None:
 MAIN = "main"
 """The schema that is always there."""
 TEMP = "temp"
-"""The schema of what ends with the connection."""
+"""The schema of what ends with the connection, as it is written."""
+
+
+def temp_of_session() -> str:
+    """What this schema is for one session of many: nobody else can name it."""
+    return f"{TEMP}#{os.urandom(8).hex()}"
+
+
+def is_temp(schema: str) -> bool:
+    """Whether it is the schema of what ends with a connection, whichever that is."""
+    return schema == TEMP or schema.startswith(f"{TEMP}#")
 
 
 def full_name(schema: str, name: str) -> str:

@@ -74,7 +74,7 @@ def _sequences(tokens: Sequence[Token], names: Names, *, is_kept: bool) -> Itera
     """The names of sequences whose numbers the statement asks for, where a search path decides what they mean; those of
     a statement that `is_kept`, as a DEFAULT is, all alike.
     """
-    plain = Names(names.catalog)
+    plain = names.found_out
     for call, open_, name, close in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         kinds = [open_.token_type, name.token_type, close.token_type]
         if key(call.text) in CALLS and kinds == [TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN]:
@@ -114,7 +114,7 @@ def _altered(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
 
 def spelled_text(query: str, catalog: Catalog) -> str:
     """A query in DuckDB's dialect with names as SQL spells them, "s"."t" for "s.t". Cost: nothing without schemas."""
-    if not catalog.schemas and not catalog.has_temporary:
+    if not catalog.schema_names:
         return query
     edits = list[Edit]()
     for syntax in statements(SqlText(query), "duckdb"):

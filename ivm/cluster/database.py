@@ -19,6 +19,7 @@ from ivm.cluster.driver import Driver
 from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
+from ivm.cluster.loader import Loader
 from ivm.cluster.meeting import some_rows
 from ivm.cluster.placing import placement_of
 from ivm.cluster.planning import Gone, is_kept
@@ -52,6 +53,7 @@ class ShardedCore(Core):
         self.distribution = partial(explained, driver)
         self.some_rows = partial(some_rows, driver)
         self.comes_with = Coming
+        self.loads = Loader(self, driver)
 
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""

@@ -207,8 +207,7 @@ class Driver:
             self.settle()
             return time
         given = self.tables.given(changes, time)
-        names = [change.table.name for change in changes]
-        updates = sum(change.data.num_rows for change in changes)
+        names, updates = [each.table.name for each in changes], sum(each.data.num_rows for each in changes)
         if trial is not None:
             self._tried(orders.Commit(time, are_apart).text(), self.levels(names), given, {}, "diff")
             self.settle()
@@ -216,18 +215,21 @@ class Driver:
         self._commit(names, given, {}, "diff", time, are_apart, updates, batch)
         return time
 
-    def commit_frames(self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None, last: int = 0) -> int:
-        """Apply rows that the transport has, and the driver not, at the next time, or at their own up to the `last`."""
+    def commit_frames(
+        self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None, last: int = 0,
+        changes: Sequence[Change] = (),
+    ) -> int:  # fmt: skip
+        """Apply rows that the transport has, at the next time, or their own up to the `last`; and changes."""
         self._check_static(self.tables[name].table for name in frames)
-        are_apart = bool(last) and self._tells_times_apart(frames)
-        self._commit(list(frames), {}, frames, mode, max(self.time + 1, last), are_apart, 0, batch)
+        are_apart, time = bool(last) and self._tells_times_apart(frames), max(self.time + 1, last)
+        names, given = [*frames, *(each.table.name for each in changes)], self.tables.given(changes, time)
+        self._commit(names, given, frames, mode, time, are_apart, 0, batch)
         return self.time
 
     def settle(self) -> None:
         """Let shards know how the last order ended, and do what takes effect with it; see `Engine.settle`."""
         if self._decided is not None:
-            version = self._decided[0]
-            self.version, self._unsure = version, False
+            self.version, self._unsure = self._decided[0], False
         if self._is_trying:
             self.transport.settle(self.version)
             if self._under_way is not None and self._under_way.id == self.version.id:

@@ -1,42 +1,24 @@
 """Queries of which each row follows from one row of files, so that many can read them side by side.
 
-It is proved from the query as DuckDB reads it: one scan of Parquet or CSV files, and above it nothing but columns that
-are computed of a row, and conditions on a row. Whatever is not known here is no such query.
+It is proved from the query as DuckDB reads it, see `ivm.cluster.of_a_row`: one scan of Parquet or CSV files, and above
+it what needs no more than a row. Whatever is not known here is no such query.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import duckdb
 
 from ivm.catalog.names import as_literal, quoted
+from ivm.cluster.of_a_row import is_named, is_of_a_row, scans_of
 from ivm.duck import Use, connection
 
 FILE = "ivm file"
 """The column that says which file a row is of."""
-_NODE: dict[str, Any] = {
-    "modifiers": [], "cte_map": {"map": []}, "group_expressions": [], "group_sets": [],
-    "aggregate_handling": "STANDARD_HANDLING", "having": None, "sample": None, "qualify": None,
-}  # fmt: skip
-"""What a SELECT has that does no more than that."""
-_PARTS = {*_NODE, "type", "select_list", "from_table", "where_clause"}
-_CLASSES = frozenset(
-    {
-        "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
-        "OPERATOR", "STAR", "TYPE",
-    }
-)  # fmt: skip
-"""What there may be in expressions: no windows, subqueries, lambdas, parameters."""
 _PARQUET, _CSV = ("read_parquet", "parquet_scan"), ("read_csv", "read_csv_auto")
 _ENDINGS = {".parquet": _PARQUET[0], ".csv": _CSV[1]}
-_OF_SESSION = ("current_", "localtime", "session_user", "user")
-"""How names begin, or what they are, that stand for a time or a user where no column is called so."""
-_MORE = frozenset({"nullif", "split_part", "error"})
-"""DuckDB's own macros, which are written by functions of a row, and the function that only raises."""
 _OPTIONS = (
     "filename",
     "file_row_number",
@@ -79,16 +61,17 @@ def file_query(text: str) -> FileQuery | None:
     """The query as one over files, if each of its rows follows from one of theirs; None for any other."""
     try:
         with connection(Use.OWN) as duck:
-            reference = _read(duck, text)
-            if reference is None:
+            scans = scans_of(duck, text)
+            if scans is None or len(scans) != 1:
                 return None
+            (reference,) = scans
             found = _taken_apart(text, reference)
-            scan = None if found is None else _read(duck, f"SELECT * FROM {found.reader}('x'{found.options})")
+            again = None if found is None else scans_of(duck, f"SELECT * FROM {found.reader}('x'{found.options})")
     except (duckdb.Error, KeyError, ValueError, IndexError):  # of another release of DuckDB
         return None
-    if found is None or scan is None:
+    if found is None or again is None:
         return None
-    if reference["type"] == "TABLE_FUNCTION" and _bare(_options(reference)) != _bare(_options(scan)):
+    if not is_named(reference) and _bare(_options(reference)) != _bare(_options(again[0])):
         return None
     return found
 
@@ -98,68 +81,10 @@ def as_list(files: Sequence[str]) -> str:
     return f"[{', '.join(map(as_literal, files))}]"
 
 
-def _read(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any] | None:
-    """What a query scans, as DuckDB reads it, if it does nothing with it that needs more than a row."""
-    ((found,),) = duck.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
-    said = json.loads(found)
-    if said["error"] or len(said["statements"]) != 1 or said["statements"][0].get("named_param_map"):
-        return None
-    return _scanned(said["statements"][0]["node"])
-
-
-def _scanned(node: dict[str, Any]) -> dict[str, Any] | None:
-    if node["type"] != "SELECT_NODE" or set(node) != _PARTS or any(node[name] != none for name, none in _NODE.items()):
-        return None
-    if not (_is_of_a_row(node["select_list"]) and _is_of_a_row(node["where_clause"])):
-        return None
-    reference: dict[str, Any] = node["from_table"]
-    if reference["sample"] is not None:
-        return None
-    if reference["type"] == "SUBQUERY":
-        inner = reference["subquery"]
-        return None if inner.get("named_param_map") else _scanned(inner["node"])
-    is_file = reference["type"] == "BASE_TABLE" and not reference["schema_name"] and reference["at_clause"] is None
-    if is_file or (reference["type"] == "TABLE_FUNCTION" and reference["with_ordinality"] == "WITHOUT_ORDINALITY"):
-        return reference
-    return None
-
-
-def _is_of_a_row(said: Any) -> bool:
-    """Whether what DuckDB has read of expressions needs no more than a row, and gives the same wherever it is run."""
-    if isinstance(said, list):
-        return all(map(_is_of_a_row, said))
-    if not isinstance(said, dict):
-        return True
-    kind = said.get("class")
-    if kind is not None and kind not in _CLASSES:
-        return False
-    if kind == "FUNCTION" and not (
-        said["function_name"] in _functions()
-        and not (said["schema"] or said["catalog"] or said["filter"] or said["distinct"] or said["export_state"])
-        and not said["order_bys"]["orders"]
-    ):
-        return False
-    if kind == "COLUMN_REF":
-        name = said["column_names"][-1].lower()
-        return not (name.startswith(_OF_SESSION[:2]) or name in _OF_SESSION[2:])
-    return all(map(_is_of_a_row, said.values()))
-
-
-@cache
-def _functions() -> frozenset[str]:
-    """DuckDB's functions of a row, whose values follow from their arguments alone."""
-    text = (
-        "SELECT function_name FROM duckdb_functions() GROUP BY function_name "
-        "HAVING bool_and(function_type = 'scalar' AND coalesce(stability = 'CONSISTENT', false))"
-    )
-    with connection(Use.OWN) as duck:
-        return _MORE.union(name for (name,) in duck.sql(text).fetchall())
-
-
 def _taken_apart(text: str, reference: dict[str, Any]) -> FileQuery | None:
     data = text.encode()
     before, rest = data[: reference["query_location"]].decode(), data[reference["query_location"] :].decode()
-    if reference["type"] == "BASE_TABLE":
+    if is_named(reference):
         path, end = reference["table_name"], _end_of_name(rest)
         reader = next((reader for ending, reader in _ENDINGS.items() if path.lower().endswith(ending)), None)
         if reader is None or end is None:
@@ -196,7 +121,7 @@ def _options(reference: dict[str, Any]) -> list[tuple[str, Any]]:
         if not name and value["class"] == "COMPARISON" and value["type"] == "COMPARE_EQUAL":
             left, value = value["left"], value["right"]
             name = left["column_names"][0].lower() if left["class"] == "COLUMN_REF" else ""
-        found.append((name if _is_of_a_row(value) else "", value))
+        found.append((name if is_of_a_row(value) else "", value))
     return found
 
 

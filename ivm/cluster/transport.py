@@ -14,6 +14,7 @@ from ivm.cluster.filler import Pace
 from ivm.cluster.protocol import Failure, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
+from ivm.cluster.selection import Selection
 from ivm.cluster.versions import Version
 
 Given = Mapping[int, Sequence[bytes]]
@@ -30,7 +31,8 @@ class Transport(Protocol):
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
         """Take an order through all levels of all shards: of each shard the status of the last.
 
-        `frames`: rows of tables that the driver does not have, as this transport knows them, to be applied by `mode`.
+        `frames`: rows of tables that the driver does not have, as this transport knows them, to be applied by `mode`;
+        or a `Selection` of what shards have as of the version before.
         """
         ...
 
@@ -87,10 +89,10 @@ class InProcess:
         return InProcess(residents)
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are messages by their shard."""
+        """See `Transport.run`; frames are messages by their shard, or selections."""
         self._tried = Version(order.version, order.id)
         statuses = [Status(number, order.levels, ()) for number in range(self.shards)]
-        boxes: Sequence[Given] = (given, *frames.values())
+        boxes = (given, *(self._selected(each) if isinstance(each, Selection) else each for each in frames.values()))
         arriving = {number: [each for box in boxes for each in box.get(number, ())] for number in range(self.shards)}
         for level in range(1, order.levels + 1):
             inbox: dict[int, list[bytes]] = {number: [] for number in range(self.shards)}
@@ -113,6 +115,16 @@ class InProcess:
                 for to, payload in rows_for(resident, [name], shards):
                     boxes.setdefault(to, []).append(payload)
         return found
+
+    def _selected(self, selection: Selection) -> Given:
+        from ivm.cluster.selecting import selected  # noqa: PLC0415  DuckDB, which other commits need not load
+
+        boxes: dict[int, list[bytes]] = {}
+        for resident in self.residents:
+            for several in selected(resident, selection, self.shards):
+                for to, payload in several:
+                    boxes.setdefault(to, []).append(payload)
+        return boxes
 
     def settle(self, published: Version) -> None:
         """See `Transport.settle`."""

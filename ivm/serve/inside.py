@@ -46,7 +46,7 @@ class Meter:
 
 
 class Session:
-    """What one client has of the database: transactions, settings and rights of its own.
+    """What one client has of the database: transactions, settings, what is TEMP and rights of its own.
 
     `db` is the database as that client has it; what is done by it has no limit of time. Any thread may carry a
     session's work out, one at a time; `cancel` may come from another.
@@ -91,10 +91,16 @@ class Session:
         if running is not None:
             running.cancel(why)
 
-    def close(self) -> None:
+    def roll_back(self) -> None:
         """Let go of what it has begun and not committed; once its statement has ended."""
         if self.db.in_transaction and not self.db.closed:
             self.db.rollback()
+
+    def close(self) -> None:
+        """As `roll_back`, and drop what is TEMP, which waits for others who create or drop something."""
+        self.roll_back()
+        if not self.db.closed:
+            self.db.close()
 
 
 @dataclass(frozen=True)

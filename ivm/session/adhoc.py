@@ -16,7 +16,7 @@ import pyarrow as pa
 from ivm.called_by_duckdb import connection_with
 from ivm.catalog.clock import in_duckdb, is_own
 from ivm.catalog.errors import BindError, Error, UnsupportedError
-from ivm.catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
+from ivm.catalog.names import MAIN, key, quoted, reached, suggestion
 from ivm.catalog.schema import Schema, Table, View
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, define, for_queries, offer, place_in, telling_in, told, write
@@ -26,6 +26,7 @@ from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, Reading
 from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
+from ivm.session.own_rows import own_rows
 from ivm.session.past import core_of_past
 from ivm.session.settings import TIME_ZONE
 from ivm.session.where import say_where
@@ -79,6 +80,12 @@ def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Ta
         first, line, rest = str(error).partition("\n")
         written = SqlText(statement.written, *statement.origin)
         raise type(error)(written.locate(first, place - form.index("{}")) + line + rest) from error.__cause__
+
+
+def told_of_columns(core: Core, statement: Query, dialect: str, form: str = "DESCRIBE {}") -> pa.Table:
+    """What a `form` of a query answers that asks of its columns alone; see `asked`. No rows come here for it."""
+    told = None if core.loads is None else core.loads.told(text_of(core, statement, dialect), form)
+    return asked(core, statement, dialect, form) if told is None else told
 
 
 def text_of(core: Core, statement: Query, dialect: str) -> str:
@@ -146,7 +153,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
             elif isinstance(entry, View):
                 stored[name] = base.view(entry)
             elif name in (relations := core.relations or RELATIONS):
-                stored[name] = cache(relations[name](core.engine))  # as of now: of the engine there are no versions
+                stored[name] = cache(own_rows(relations[name](core.engine), core.settings.names))  # as of now
         stored.update((key(loop.name), base.loop(loop)) for loop in loops)
         base.define(catalog.fixed(), {*definitions, *stored})
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
@@ -270,7 +277,7 @@ def described(core: Core, statement: Show | Describe | Summarize, dialect: str) 
 
 def _shown(core: Core, statement: Show) -> Result:
     """The tables and views by name, in the columns that DuckDB gives them."""
-    catalog = core.catalog.fixed()
+    catalog = core.catalog.lasting(core.settings.names.temp)
     shown: Sequence[Table | View] = catalog.views if statement.what == "views" else (*catalog.tables, *catalog.views)
     entries = [entry for entry in shown if not is_own(entry.name)]
     entries.sort(key=lambda entry: catalog.parts(entry.name))
@@ -292,7 +299,7 @@ def _shown(core: Core, statement: Show) -> Result:
 def _shown_schemas(core: Core, of: str) -> tuple[str, ...]:
     """The schemas whose tables SHOW lists: one, or those in which names are looked up."""
     if not of:
-        return (TEMP, *core.settings.path, MAIN)
+        return (core.settings.names.temp, *core.settings.path, MAIN)
     found = core.settings.names.schema_of(of)
     if found is None:
         raise BindError(f"there is no schema {of!r}{suggestion(of, core.catalog.schemas)}")

@@ -18,7 +18,7 @@ _TITLES = ("operator", "updates in", "updates out", "visited", "ms")
 def analyzed(core: Core, statement: Analyze, dialect: str) -> Result:
     """The answer. A query is run; BindError for a view that is unknown, or not maintained."""
     if isinstance(statement.inner, str):
-        text = _of_view(core, statement.inner)
+        text = core.settings.names.told(_of_view(core, statement.inner))
         return Result(pa.table({"explain": array_from([text])}), as_text=True)
     from ivm.session.adhoc import asked  # noqa: PLC0415  DuckDB, which a program without SELECTs need not load
 

@@ -24,7 +24,7 @@ from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.intake.formats import taken
 from ivm.results.result import Result, counted
-from ivm.session.adhoc import Ask, asked, change, wrote
+from ivm.session.adhoc import Ask, change, told_of_columns, wrote
 from ivm.session.core import Core
 from ivm.session.putting import key_columns, meetings, put, replaced
 from ivm.session.taking import commit_taken
@@ -70,7 +70,7 @@ def run_change(core: Core, statement: Insert | Delete | Update | Merge) -> Resul
 def _loaded(core: Core, statement: Insert) -> int | None:
     """How many rows were inserted without passing through this process; None if they have to."""
     needs_rows = statement.values or statement.defaults or statement.conflict or statement.returning
-    if core.loads is None or not core.external_access or needs_rows or core.settings.zone != UTC:
+    if core.loads is None or needs_rows or core.settings.zone != UTC:
         return None
     core.check_writable()
     table = core.catalog.table(statement.table)
@@ -80,7 +80,9 @@ def _loaded(core: Core, statement: Insert) -> int | None:
         check_width(table, columns, len(given))
         return rows_to_insert(statement, table, columns)
 
-    return core.loads.insert(table, statement.query.text, rows)
+    loaded = core.loads.insert(table, statement.query.text, rows)
+    core.settle()
+    return loaded
 
 
 def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
@@ -211,7 +213,7 @@ def _write(core: Core, statement: Copy, query: Query) -> Result:
     options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
     rows = query.text
     if statement.format == "parquet":
-        rows = without_hugeints(rows, asked(core, query, "duckdb", "DESCRIBE {}").to_pylist())
+        rows = without_hugeints(rows, told_of_columns(core, query, "duckdb").to_pylist())
     return counted(wrote(core, f"COPY ({rows}) TO {as_literal(statement.path)} ({options})", query.names))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ivm.catalog.schema import Schema, Table
 from ivm.catalog.types import Kind, collated
-from ivm.session.adhoc import asked, text_of
+from ivm.session.adhoc import text_of, told_of_columns
 from ivm.session.core import Core
 from ivm.sql.statements import Query
 
@@ -27,7 +27,8 @@ def with_collations(core: Core, query: Query, dialect: str, table: Table) -> Tab
     letters = ", ".join("NULL" if place not in texts else f"'{_LETTER}'" for place in range(len(names)))
     tests = ", ".join(f"[{', '.join(f'{names[place]} = {other!r}' for other in _EQUAL.values())}]" for place in texts)
     rows = f"((SELECT * FROM ({{}}) LIMIT 0) UNION ALL SELECT {letters}) AS t ({', '.join(names)})"
-    (found,) = asked(core, query, dialect, f"SELECT [{tests}] AS equal FROM {rows}").column(0).to_pylist()
+    told = told_of_columns(core, query, dialect, f"SELECT [{tests}] AS equal FROM {rows}")
+    (found,) = told.column(0).to_pylist()
     fields = list(table.fields)
     for place, equal in zip(texts, found, strict=True):
         named = [name for name, is_equal in zip(_EQUAL, equal, strict=True) if is_equal]

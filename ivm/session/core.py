@@ -86,7 +86,7 @@ class Core:
         self.some_rows: SomeRows | None = None
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
-        """What loads files where rows are elsewhere; for texts that may reach files."""
+        """What loads what a SELECT answers, where rows are elsewhere."""
         self.comes_with: Callable[[Any, Any], Any] | None = None
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
         self.follows: Follows | None = None

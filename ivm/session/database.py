@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from ivm.arguments import batch_of, callback, moment, sql_text
-from ivm.catalog.errors import InterfaceError
+from ivm.catalog.errors import Error, InterfaceError
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.engine.view import View
@@ -124,6 +124,9 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
             return result
         except RecursionError:
             raise nested_too_deeply() from None
+        except Error as error:
+            core.settings.names.tell(error)
+            raise
         finally:
             core.certain()  # errors tell of what there is, too
 
@@ -303,7 +306,8 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
         core = self._open
         text = with_macros(sql_text(text), core.settings.names, dialect)
-        return explain(core, renamed(text, core.settings.names, dialect), dialect)
+        names = core.settings.names
+        return names.told(explain(core, renamed(text, names, dialect), dialect))
 
     def close(self) -> None:
         """Let tables and views go, and end the subscriptions; calls that are under way come to an end first.

@@ -128,12 +128,12 @@ def _create_table(core: Core, statement: CreateTable) -> None:
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
     """The table holds what the query answered when the statement began."""
     # DuckDB, which a program without SELECTs does not wait for
-    from ivm.session.adhoc import asked, text_of  # noqa: PLC0415
+    from ivm.session.adhoc import asked, text_of, told_of_columns  # noqa: PLC0415
     from ivm.session.collations import with_collations  # noqa: PLC0415
 
     if statement.if_not_exists and core.catalog.find(statement.name) is not None:
         return None
-    found = asked(core, statement.query, dialect, "DESCRIBE {}")
+    found = told_of_columns(core, statement.query, dialect)
     names, types = found["column_name"].to_pylist(), found["column_type"].to_pylist()
     given = statement.columns
     if len(given) > len(names):
@@ -144,7 +144,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
     table = replace(with_collations(core, statement.query, dialect, table), zone=core.settings.zone)
-    if core.loads is not None and core.external_access and not statement.empty and table.zone == UTC:
+    if core.loads is not None and not statement.empty and table.zone == UTC:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
         if loaded is not None:

@@ -261,12 +261,12 @@ class ViewInfo:
 
 
 def tables(core: Core) -> list[TableInfo]:
-    """The tables, in the order of their creation."""
+    """The tables, in the order of their creation, without those that are TEMP of other connections."""
     with core.lock:
-        stores = core.engine.tables
+        stores, names = core.engine.tables, core.settings.names
         found = [
-            TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
-            for each in core.catalog.tables
+            TableInfo(names.told(each.name), _columns(each.fields), each.primary_key, stores[each.name].count)
+            for each in core.catalog.lasting(names.temp).tables
             if not is_own(each.name)
         ]
     core.certain()
@@ -274,14 +274,22 @@ def tables(core: Core) -> list[TableInfo]:
 
 
 def views(core: Core) -> list[ViewInfo]:
-    """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
+    """As `tables`, the views. Cost: the consolidation of those that have changed since a reader."""
     with core.lock:
-        held = {name: core.engine.contents(name) for name in core.engine.views}
-        views = [view for view in core.catalog.views if not is_own(view.name)]
+        names = core.settings.names
+        views = [view for view in core.catalog.lasting(names.temp).views if not is_own(view.name)]
+        held = {view.name: core.engine.contents(view.name) for view in views if view.name in core.engine.views}
     counts = {name: len(each) for name, each in held.items()}
     core.certain()
     return [
-        ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name), each.zone)
+        ViewInfo(
+            names.told(each.name),
+            _columns(each.schema),
+            names.told(each.sql),
+            each.maintained,
+            counts.get(each.name),
+            each.zone,
+        )
         for each in views
     ]
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from ivm.arguments import Tabular
 from ivm.catalog.errors import AccessError
+from ivm.catalog.names import temp_of_session
 from ivm.durable.payload import Batch
 from ivm.engine.transaction import Change, Transaction
 from ivm.session.core import Core
 from ivm.session.database import Database, core_of
+from ivm.session.defining_schemas import drop_temporary
 from ivm.session.sequences import Numbers
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.session.transactions import Holder, Transactions
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class OfSession:
-    """What statements of one session work on: all is the core's but what SET, USE and PREPARE say, and who may write.
+    """What statements of one session work on: all is the core's but what SET, USE and PREPARE say, what is TEMP, and
+    who may write.
 
     It stands where others have a `Core`, whatever kind of one it is of.
     """
@@ -33,7 +37,8 @@ class OfSession:
 
     def __init__(self, core: Core, refusal: str) -> None:
         """`refusal`: why nothing may be changed; empty if it may."""
-        settings = Settings(core.settings.names, first_zone=core.settings.zone)
+        names = replace(core.settings.names, temp=temp_of_session())
+        settings = Settings(names, first_zone=core.settings.zone)
         self.__dict__.update(_core=core, settings=settings, _refusal=refusal)
         if refusal:
             self.__dict__.update(external_access=False, numbers=_NoneGiven(core.numbers, refusal))
@@ -61,7 +66,9 @@ class OfSession:
         return self._core.transaction(batch, settles=settles, named=named)
 
     def close(self) -> None:
-        """Nothing: the database is not the session's to close."""
+        """Drop what is TEMP: the database is not the session's to close. Cost: nothing, if there is none."""
+        core = cast(Core, self)
+        drop_temporary(core, core)
 
 
 class _NoneGiven:
@@ -81,12 +88,21 @@ class _NoneGiven:
 
 
 def of_session(db: Database, refusal: str = "") -> Database:
-    """The database for one session: BEGIN, SET, USE and PREPARE are its own, by whatever threads it is carried out.
+    """The database for one session: BEGIN, SET, USE, PREPARE and what is TEMP are its own, by whatever threads it is
+    carried out.
 
-    `refusal`: why it may change nothing; empty if it may. To close it closes nothing. One thread at a time uses it.
+    `refusal`: why it may change nothing; empty if it may. To close it drops what is TEMP, and closes nothing. One
+    thread at a time uses it.
     """
     core = cast(Core, OfSession(core_of(db), refusal))
     return Database(core, Transactions(core, Holder()))
+
+
+def works_on(db: Database) -> Core:
+    """What statements of a session work on: the core, or the transaction that it has begun. TransactionError if that is
+    aborted.
+    """
+    return core_of(db) if db._transactions.begun is None else db._transactions.core()
 
 
 def put(db: Database, table: str, rows: Tabular) -> None:

@@ -10,7 +10,6 @@ from typing import cast
 from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import TransactionError
-from ivm.catalog.paths import Names
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
@@ -41,7 +40,7 @@ class OpenTransaction(Core):
         self.numbers = self.incoming.numbers = self.pending.numbers
         self.functions = base.functions
         self.distribution, self.is_copied = base.distribution, base.is_copied
-        self.settings = replace(base.settings, names=Names(self.catalog, base.settings.path))
+        self.settings = replace(base.settings, names=replace(base.settings.names, catalog=self.catalog))
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
         self.has_rows = self.pending.has_rows

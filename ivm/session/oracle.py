@@ -149,7 +149,8 @@ def _verified(shown: _Shown) -> Verified:
 
 def names_asked(core: Core, views: Sequence[str] | None) -> list[str]:
     """The maintained views that are asked for, all if None, as they were called when they were made. BindError."""
-    asked = list(core.engine.views) if views is None else map(core.settings.names.given, view_names(views))
+    names = core.settings.names
+    asked = filter(names.sees, core.engine.views) if views is None else map(names.given, view_names(views))
     return [core.maintained(name).definition.name for name in asked]
 
 

@@ -52,7 +52,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
     Cost: making the instance, some 30 ms, and a millisecond or so for each table and view.
     """
     with core.lock:
-        catalog, texts = core.catalog.fixed(), dict(core.engine.oracle_sql)
+        catalog, texts = core.catalog.lasting(core.settings.names.temp), dict(core.engine.oracle_sql)
         rows = row_counts(core, catalog)
     with connection(Use.OWN, alone=True, zone=core.settings.zone) as duck:
         let_call(duck, core.functions, catalog.functions.values())
@@ -147,9 +147,8 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for name, type_ in catalog.named_types():
         yield f"CREATE TYPE {catalog.spelled(name)} AS {type_}"
     for sequence in catalog.sequences.values():
-        kind, own = ("TEMP ", sequence.name.partition(".")[2]) if sequence.temporary else ("", "")
-        spelled = quoted(own) if own else catalog.spelled(sequence.name)
-        yield f"CREATE {kind}{sequence.definition(spelled=spelled)}"
+        kind = "TEMP " if sequence.temporary else ""
+        yield f"CREATE {kind}{sequence.definition(spelled=catalog.spelled(sequence.name))}"
     for entry in catalog.content.values():
         if is_own(entry.name) and entry.name != CLOCK.name:
             continue
@@ -176,7 +175,7 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     )
     yield (
         "CREATE TEMP MACRO duckdb_functions() AS TABLE SELECT * FROM system.main.duckdb_functions() "
-        "WHERE database_name <> 'temp'"
+        "WHERE database_name <> 'temp' OR function_name NOT IN ('duckdb_tables', 'duckdb_functions')"
     )
 
 

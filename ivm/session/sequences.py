@@ -107,7 +107,7 @@ class Numbers:
 
     def _meant(self, written: str) -> str:
         """What the name of a sequence means that is not looked up on a search path any more."""
-        return Names(self.catalog).sequence(parts_of(written))
+        return Names(self.catalog).found_out.sequence(parts_of(written))
 
     def take(self, name: str, count: int) -> list[int]:
         """The next numbers of a sequence, by its key. NumericError if there are not so many."""

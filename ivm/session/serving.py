@@ -60,7 +60,9 @@ class Follows(Closes, Protocol):
 
 
 class Loads(Protocol):
-    """What loads files without their rows passing through this process, where it can; else nothing has happened."""
+    """What loads tables, views and files without rows passing through this process, where it can; else nothing has
+    happened.
+    """
 
     def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
         """Insert all rows of a SELECT, or none; how many they are. None: it is to be done in another way.
@@ -74,4 +76,8 @@ class Loads(Protocol):
 
         `create`: creates the table.
         """
+        ...
+
+    def told(self, query: str, form: str) -> pa.Table | None:
+        """What a `form` of a SELECT answers that asks of its columns alone. None: rows are needed for it."""
         ...

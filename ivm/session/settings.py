@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -53,4 +53,4 @@ class Settings:
 
     @path.setter
     def path(self, path: tuple[str, ...]) -> None:
-        self.names = Names(self.names.catalog, path)
+        self.names = replace(self.names, path=path)

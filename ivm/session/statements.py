@@ -127,9 +127,10 @@ def renamed(text: str, names: Names, dialect: str) -> str:
     """See `with_schemas`, which is spared for texts that came not long ago, while there is what there was."""
     if not names.concerns(text):
         return text
-    seen = names.catalog.content, names.catalog.schemas, names.path
+    catalog = names.catalog
+    seen = catalog.content, catalog.sequences, catalog.schemas, names.path, names.temp
     known = _RENAMED.get((text, dialect))
-    if known is not None and known[0][0] is seen[0] and known[0][1:] == seen[1:]:
+    if known is not None and known[0][0] is seen[0] and known[0][1] is seen[1] and known[0][2:] == seen[2:]:
         return known[1]
     found = with_schemas(text, names, dialect)
     if len(text) <= _MOST_CHARACTERS:
@@ -149,7 +150,8 @@ def _parsed(text: str, dialect: str) -> Sequence[Statement]:
 
 
 _PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
-_RENAMED: Recent[tuple[str, str], tuple[tuple[object, tuple[str, ...], tuple[str, ...]], str]] = Recent(512)
+_Seen = tuple[object, object, tuple[str, ...], tuple[str, ...], str]
+_RENAMED: Recent[tuple[str, str], tuple[_Seen, str]] = Recent(512)
 _MOST_CHARACTERS = 4000
 _REMEMBERED = (Query, Insert, Delete, Update, Merge, WithChanges)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
@@ -220,7 +222,7 @@ def run_statement(
         case Explain():
             inner = statement.inner
             text = inner.query_text if isinstance(inner, CreateView) else inner.written
-            lines = explain(core, text, dialect, inner.origin, inner.syntax)
+            lines = core.settings.names.told(explain(core, text, dialect, inner.origin, inner.syntax))
             return Result(pa.table({"explain": array_from([lines])}), as_text=True)
         case Analyze():
             return analyzed(core, statement, dialect)
@@ -245,4 +247,4 @@ def _set(core: Core, statement: Set | SetVariable | Load) -> Result:
 
 def _executed(core: Core, statement: Execute) -> Statement | PlainInsert | PlainRows:
     """What EXECUTE carries out. Its names mean what they meant when it was prepared."""
-    return statements_of(text_of(core, statement), "duckdb", Names(core.catalog))[0]
+    return statements_of(text_of(core, statement), "duckdb", core.settings.names.found_out)[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.keywords import quoted_if_needed
-from ivm.catalog.names import MAIN, TEMP, as_literal
+from ivm.catalog.names import MAIN, TEMP, as_literal, is_temp
 from ivm.catalog.schema import Field, ForeignKey, Index, Table, View
 from ivm.catalog.zones import UTC
 
@@ -14,7 +14,7 @@ from ivm.catalog.zones import UTC
 def full_text(name: str, catalog: Catalog) -> str:
     """The name of a table or view as it is written, with its schema if that is not main."""
     schema, own = catalog.parts(name)
-    before = {MAIN: "", TEMP: f"{TEMP}.{MAIN}."}.get(schema, f"{quoted_if_needed(schema)}.")
+    before = f"{TEMP}.{MAIN}." if is_temp(schema) else "" if schema == MAIN else f"{quoted_if_needed(schema)}."
     return f"{before}{quoted_if_needed(own)}"
 
 

@@ -18,6 +18,7 @@ from ivm.cluster.folders import folder_of
 from ivm.cluster.logs import by_file
 from ivm.cluster.protocol import Message, Order, Status, Unlike
 from ivm.cluster.questions import Question
+from ivm.cluster.selection import Selection
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
 from ivm.spark import tasks
@@ -73,13 +74,13 @@ class OnSpark:
         return self._spark.session.sparkContext.defaultParallelism
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are DataFrames, of rows or of messages, or queries over files in parts.
-
-        Unlike for such a query whose files are not read alike everywhere.
+        """See `Transport.run`; frames are DataFrames, of rows or of messages, selections, or queries over files in
+        parts. Unlike for such a query whose files are not read alike everywhere.
         """
         sent = {id(each): each.frame for each in frames.values() if isinstance(each, _Sent)}
+        sent |= {id(each): self._selected(order, each) for each in frames.values() if isinstance(each, Selection)}
         files = {name: each for name, each in frames.items() if isinstance(each, FileParts)}
-        rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent | FileParts)}
+        rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent | FileParts | Selection)}
         text = tasks.order_text(order, self._root, {name: self.declared[name] for name in (*rows, *files)}, mode)
         held = [Message(shard, payload) for shard, payloads in given.items() for payload in payloads]
         messages = by_file(self._files, held, order.version, 1)
@@ -112,6 +113,11 @@ class OnSpark:
             return {}
         text = tasks.rows_text(self._root, self.shards, version, tables, shards)
         return dict.fromkeys(tables, _Sent(self._spark.read(f"{_TASKS}.moved_rows", text, FRAMES)))
+
+    def _selected(self, order: Order, selection: Selection) -> DataFrame:
+        """What shards have of a selection, as messages to each other."""
+        text = tasks.selection_text(self._root, order, selection)
+        return self._spark.read(f"{_TASKS}.selected_rows", text, FRAMES)
 
     def settle(self, published: Version) -> None:
         """Shards are told by the next order."""

@@ -27,7 +27,7 @@ from ivm.session.sink import REFUSALS, BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
 from ivm.spark.frame_times import timed
-from ivm.spark.loader import Loader
+from ivm.spark.loader import FileLoader
 from ivm.spark.settings import check_session
 from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
@@ -84,7 +84,7 @@ def connect(
             "on Spark views are computed by workers, which do not have it; write it in SQL as a macro, or compute its "
             "values where rows are made"
         )
-        core.loads = Loader(core)
+        core.loads = FileLoader(core, driver)
         reopen(core, ledger.definitions(newest))
         driver.sweep()  # what another driver was about to create
     except BaseException:

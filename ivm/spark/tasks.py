@@ -30,9 +30,10 @@ from ivm.cluster.notes import note_of
 from ivm.cluster.protocol import Failure, Message, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
-from ivm.cluster.tables import parts_of
+from ivm.cluster.selection import Selection
+from ivm.cluster.spreading import messages_for, together
 from ivm.cluster.versions import Version, Versions
-from ivm.cluster.wire import changes_payload, stream_of
+from ivm.cluster.wire import stream_of
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs
 from ivm.intake.incoming import Incoming
@@ -84,6 +85,12 @@ def rows_text(root: Root, shards: int, version: Version, tables: Sequence[str], 
     return _about(root, shards, version, tables=tables, to=to)
 
 
+def selection_text(root: Root, order: Order, selection: Selection) -> bytes:
+    """What `selected_rows` is told, as bytes: what to select as of the version before that of the order."""
+    version = Version(order.version - 1, order.published)
+    return _about(root, order.shards, version, selection=selection.plain())
+
+
 def _about(root: Root, shards: int, version: Version, **more: Any) -> bytes:
     return json.dumps({"root": root, "shards": shards, "version": version.version, "id": version.id, **more}).encode()
 
@@ -124,14 +131,18 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
         catalog.content = {**catalog.content, key(plain["name"]): table_of(plain)}
     incoming = Incoming(catalog, _NO_HELP)
     root = Root(*said["root"])
-    files = Files(folder_of(root.address, root.under))
+    changes = (_change(incoming, catalog.table(name), rows, said["mode"]) for rows in together(batches, order.shards))
+    messages = (messages_for(change, order.shards) for change in changes)
+    yield from _sent(Files(folder_of(root.address, root.under)), order.version, order.shards, messages)
+
+
+def _sent(files: Files, version: int, shards: int, messages: Iterator[list[Message]]) -> Pairs:
+    """Messages on their way to shards, some at a time, those that are large by files; or what is wrong, to all."""
     try:
         with writers() as beside:
             waiting = deque[Sequence[Message | Future[Message]]]()
-            for rows in _together(batches, order.shards):
-                change = _change(incoming, catalog.table(name), rows, said["mode"])
-                parts = [Message(to, changes_payload([part], 0)) for to, part in parts_of(change, order.shards)]
-                waiting.append(begun(files, parts, order.version, 1, LARGE, beside))
+            for several in messages:
+                waiting.append(begun(files, several, version, 1, LARGE, beside))
                 if len(waiting) > _AHEAD:
                     yield from written(waiting.popleft())
             for each in waiting:
@@ -140,7 +151,7 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
         raise
     except Error as error:
         note = note_of(Status(_NOBODY, 0, (), Failure(type(error).__name__, str(error))))
-        yield from ((to, note) for to in range(order.shards))
+        yield from ((to, note) for to in range(shards))
 
 
 def rows_of_files(argument: bytes) -> Iterator[pa.RecordBatch]:
@@ -152,20 +163,6 @@ def rows_of_files(argument: bytes) -> Iterator[pa.RecordBatch]:
     from ivm.cluster.file_parts import rows  # noqa: PLC0415  DuckDB, which other tasks need not load
 
     yield from rows(said)
-
-
-def _together(batches: Iterator[pa.RecordBatch], shards: int) -> Iterator[pa.Table]:
-    """Rows in fewer, larger tables: what is done once for each of them is done once for many rows."""
-    waiting, size, enough = list[pa.RecordBatch](), 0, min(max(_LEAST, _EACH * shards), _MOST)
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            size += batch.nbytes
-        if size >= enough:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def _change(incoming: Incoming, table: Table, rows: pa.Table, mode: str) -> Change:
@@ -195,6 +192,17 @@ def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     """The rows of tables that a shard has, as of a version, as messages to so many other shards."""
     with _reading(text, shard) as (said, resident):
         yield from framed((to, 0, payload) for to, payload in rows_for(resident, said["tables"], said["to"]))
+
+
+def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a selection that a shard has, as of a version, as messages of the commit that follows it."""
+    from ivm.cluster.selecting import selected  # noqa: PLC0415  DuckDB, which other tasks need not load
+
+    with _reading(text, shard) as (said, resident):
+        root, shards = Root(*said["root"]), said["shards"]
+        files = Files(folder_of(root.address, root.under))
+        messages = selected(resident, Selection.of(said["selection"]), shards)
+        yield from framed((to, 0, each) for to, each in _sent(files, said["version"] + 1, shards, messages))
 
 
 def _answered(text: bytes, shard: int) -> pa.Table:
@@ -239,7 +247,5 @@ def _copies(root: Root, shards: int) -> Copies:
 _EVERY = 64
 """Each shard is saved once in so many versions."""
 _NO_HELP = Helpers(1)
-_LEAST, _EACH, _MOST = 1 << 24, 1 << 20, 1 << 26
-"""So many bytes of rows are checked and spread over the shards at once: some for each, within bounds."""
 _AHEAD = 3
 """So many times such rows are on their way into files while the next ones are read."""

@@ -53,4 +53,5 @@ class Separate:
             self._is_open = False
             if not self._db.closed:
                 self.rollback()
+                self._db.close()
             self._closed()

@@ -17,9 +17,11 @@ from ivm.cluster.database import ShardedCore, ShardedDatabase, reopen
 from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
 from ivm.cluster.ledger import opened
-from ivm.cluster.protocol import Order, Status, Superseded
+from ivm.cluster.protocol import Message, Order, Status, Superseded
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
+from ivm.cluster.selecting import selected
+from ivm.cluster.selection import Selection
 from ivm.cluster.transport import Given, InProcess
 from ivm.cluster.versions import Version, Versions
 from ivm.storage.folder import Folder
@@ -50,8 +52,11 @@ class OverCopies:
         )
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are messages by their shard."""
-        boxes = (given, *frames.values())
+        """See `Transport.run`; frames are messages by their shard, or selections."""
+        boxes = (
+            given,
+            *(self._selected(order, each) if isinstance(each, Selection) else each for each in frames.values()),
+        )
         inputs = [[each for box in boxes for each in box.get(shard, ())] for shard in range(self.shards)]
         statuses: list[Status] = []
         for level in range(1, order.levels + 1):
@@ -77,6 +82,21 @@ class OverCopies:
             for to, payload in parts:
                 found.setdefault(to, []).append(payload)
         return dict(zip(tables, [found, *({} for _ in tables)], strict=False))
+
+    def _selected(self, order: Order, selection: Selection) -> Given:
+        """What shards have of a selection. A process may have been lost before, and what one has said may be, too."""
+
+        def of(resident: Resident) -> list[Message]:
+            return [each for several in selected(resident, selection, self.shards) for each in several]
+
+        found: dict[int, list[bytes]] = {}
+        for shard in range(self.shards):
+            if self._moves(shard):
+                self._processes[shard] = self._process()
+        for parts in self._of_all(Version(order.version - 1, order.published), of):
+            for to, payload in parts:
+                found.setdefault(to, []).append(payload)
+        return found
 
     def settle(self, published: Version) -> None:
         """The next order tells."""

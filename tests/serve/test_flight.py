@@ -92,6 +92,13 @@ def test_transactions(address, db):
         assert cursor.fetchone() == (0,)
         assert len(db.sql("SELECT * FROM sale")) == 3
         one.rollback()
+        cursor.execute("CREATE TEMP TABLE sale (x INTEGER)")
+        cursor.execute("INSERT INTO sale VALUES (1)")
+        cursor.execute("SELECT * FROM sale")
+        assert cursor.fetchall() == [(1,)]
+        one.commit()
+        cursor.execute("SELECT count(*) FROM sale")
+        assert cursor.fetchone() == (3,)
         cursor.execute("INSERT INTO sale VALUES (9, 'Kiel', 1)")
         assert len(db.sql("SELECT * FROM sale")) == 3
         one.commit()
@@ -118,6 +125,8 @@ def test_rows_that_come(writer, db):
             cursor.adbc_ingest(
                 "sale", pa.table({"id": [7, 1], "city": ["a", "b"], "price": [None, None]}), mode="append"
             )
+        with pytest.raises(AdbcError, match="TEMP table"):
+            cursor.adbc_ingest("brief", rows, mode="create", temporary=True)
         with pytest.raises(AdbcError, match="bytes"):
             cursor.adbc_ingest("long", pa.table({"s": ["x" * (1 << 21)]}), mode="create")
     assert [each.name for each in db.tables()] == ["sale", "made"]

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from ivm.session.database import core_of
 from tests.serve.postgres import served, start_up, until
 
 
@@ -174,25 +175,42 @@ def test_refresh_is_of_materialized_views(client):
         client.execute("REFRESH VIEW dear")
 
 
-def test_what_is_temp_ends_with_its_connection(server):
-    asked = "SELECT count(*) FROM pg_class WHERE relname IN ('mine', 'of_mine', 'theirs')"
+def test_what_is_temp_is_of_one_connection_and_ends_with_it(server):
+    asked = "SELECT count(*) FROM pg_class WHERE relname IN ('item', 'of_item', 'counted')"
+    catalog = ivm_catalog(server)
 
     def there(client):
         return client.execute(asked).fetchone()[0]
 
     with server.connect() as other:
         with server.connect() as client:
-            client.execute(
-                "CREATE TEMP SEQUENCE counted; CREATE TEMP TABLE mine (k INTEGER DEFAULT nextval('counted'))"
-            )
-            client.execute("CREATE TEMPORARY VIEW of_mine AS SELECT * FROM mine")
-            other.execute("CREATE TEMP TABLE theirs (k INTEGER)")
-            other.execute("CREATE TEMP TABLE IF NOT EXISTS mine (k INTEGER)")
-            assert there(other) == 3
+            for each, first in ((client, 10), (other, 20)):
+                each.execute(
+                    f"CREATE TEMP SEQUENCE counted START {first};"
+                    "CREATE TEMP TABLE item (k INTEGER DEFAULT nextval('counted'), v INTEGER);"
+                    "CREATE TEMPORARY MATERIALIZED VIEW of_item AS SELECT sum(k) AS s FROM item"
+                )
+                each.execute("INSERT INTO item (v) VALUES (1), (2)")
+            assert client.execute("SELECT * FROM of_item").fetchall() == [(21,)]
+            assert other.execute("SELECT * FROM of_item").fetchall() == [(41,)]
+            assert (there(client), there(other)) == (3, 3)
+            other.execute("BEGIN; UPDATE item SET k = 0; DROP VIEW of_item; ROLLBACK")
+            assert other.execute("SELECT k FROM item ORDER BY k").fetchall() == [(20,), (21,)]
+        with server.connect() as third:
+            assert there(third) == 1
         for _ in range(200):
-            if there(other) == 1:
+            if len(catalog()) == 1:
                 break
             time.sleep(0.02)
-        assert there(other) == 1
+        assert len(catalog()) == 1
+        assert other.execute("SELECT * FROM of_item").fetchall() == [(41,)]
+        other.execute("BEGIN; DISCARD TEMP; ROLLBACK")
+        assert there(other) == 3
         other.execute("DISCARD TEMP")
-        assert there(other) == 0
+        assert (there(other), catalog()) == (1, [])
+        assert other.execute("SELECT id FROM item ORDER BY id").fetchall() == [(1,), (2,)]
+
+
+def ivm_catalog(server):
+    """Tells the schemas of what is TEMP."""
+    return lambda: [each for each in core_of(server.db).catalog.schema_names if each.startswith("temp")]

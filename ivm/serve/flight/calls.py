@@ -32,6 +32,8 @@ class _Call(threading.local):
 
     context: Any = None
     sessions: list[Session]
+    ending: list[Session]
+    """Those that end with the call."""
 
 
 class Calls:
@@ -49,7 +51,7 @@ class Calls:
 
     def told(self, work: Callable[[User], T], context: Any) -> T:
         """Do something for who calls; errors are told as Flight has them."""
-        self._call.context, self._call.sessions = context, []
+        self._call.context, self._call.sessions, self._call.ending = context, [], []
         try:
             with self._places.one():
                 return work(caller(self.inside.gate, context))
@@ -60,6 +62,8 @@ class Calls:
             for each in self._call.sessions:
                 each.gone = None
             self._call.context = None
+            for each in self._call.ending:
+                each.close()
 
     def _for_call(self, session: Session) -> Session:
         """A session whose statements end with the client of this thread's call."""
@@ -119,13 +123,16 @@ class Calls:
                 return iter((wrapped("ActionBeginTransactionResult", {1: handle}),))
             case "EndTransaction":
                 session = self.held.transactions.take(user.name, asked.bytes(1))
+                self._call.ending.append(session)
                 session.sql("COMMIT" if asked.number(2) == 1 else "ROLLBACK")
             case "CreatePreparedStatement":
-                prepared = Prepared(asked.text(1) or "", self._session(user, asked.bytes(2)))
+                of = asked.bytes(2)
+                session = self.held.transactions.get(user.name, of) if of else self.inside.session(user)
+                prepared = Prepared(asked.text(1) or "", session, is_of_transaction=bool(of))
                 handle = self.held.prepared.put(user.name, prepared)
                 return iter((wrapped("ActionCreatePreparedStatementResult", {1: handle}),))
             case _:
-                self.held.prepared.take(user.name, asked.bytes(1))
+                self.held.prepared.take(user.name, asked.bytes(1)).close()
         return iter(())
 
     def _answer(self, user: User, name: str, asked: Message) -> pa.Table:
@@ -141,9 +148,12 @@ class Calls:
         return ANSWERS[name](self.inside.session(user), asked)
 
     def _session(self, user: User, transaction: bytes) -> Session:
-        """That of a transaction; one of its own for who has none."""
-        held = self.held.transactions.get(user.name, transaction) if transaction else None
-        return self._for_call(self.inside.session(user) if held is None else held)
+        """That of a transaction; one of its own, which ends with the call, for who has none."""
+        if transaction:
+            return self._for_call(self.held.transactions.get(user.name, transaction))
+        session = self.inside.session(user)
+        self._call.ending.append(session)
+        return self._for_call(session)
 
     def _received(self, reader: Any) -> pa.Table:
         """All rows that come. LimitError for too much."""
@@ -173,7 +183,7 @@ def _run_all(prepared: Prepared, rows: list[tuple[object, ...]]) -> int:
         return changed
     finally:
         if begins:
-            session.close()
+            session.roll_back()
 
 
 def as_flight(error: Error) -> Exception:

@@ -24,7 +24,14 @@ class Prepared:
 
     text: str
     session: Session
+    is_of_transaction: bool
+    """Whether the session is that of a transaction, and ends with it."""
     rows: list[tuple[object, ...]] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Let go of its session."""
+        if not self.is_of_transaction:
+            self.session.close()
 
 
 class Held(Generic[T]):
@@ -89,7 +96,7 @@ class Everything:
 
     def __init__(self) -> None:
         self.results = Held[pa.Table]("result", 256, 60)
-        self.prepared = Held[Prepared]("prepared statement", 4096, 3600)
+        self.prepared = Held[Prepared]("prepared statement", 4096, 3600, Prepared.close)
         self.transactions = Held[Session]("transaction", 256, 600, Session.close)
 
     def clear(self) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import ivm
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import is_own
-from ivm.catalog.names import quoted
+from ivm.catalog.names import TEMP, is_temp, quoted
 from ivm.catalog.schema import Table, View
 from ivm.results.result import table_of
 from ivm.serve.flight.messages import Message
@@ -111,10 +111,12 @@ def _entries(
     schema: str | None = None, name: str | None = None,
 ) -> Iterator[tuple[Table | View, tuple[str, str, str]]]:  # fmt: skip
     """The tables and views that are asked for, each with its catalog, schema and name."""
-    there = core_of(session.db).catalog.fixed()
+    core = core_of(session.db)
+    there = core.catalog.lasting(core.settings.names.temp)
     every: list[Table | View] = [*there.tables, *there.views]
     for entry in every:
-        of, called = there.parts(entry.name)
+        schema, called = there.parts(entry.name)
+        of = TEMP if is_temp(schema) else schema
         fits = (
             _like(like_schema)(of) and _like(like_name)(called) and schema in (None, "", of) and name in (None, called)
         )

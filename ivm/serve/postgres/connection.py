@@ -67,7 +67,7 @@ class Connection(Hearing):
     async def end(self) -> None:
         """Let go of all, and drop what is TEMP."""
         self.close()
-        if self.session.temporary.has(self.session):
+        if self.session.has_temporary:
             try:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.turns.take(self), PATIENCE_SECONDS)

@@ -18,7 +18,6 @@ from ivm.serve.postgres.errors import SHUTDOWN, TOO_MANY, SqlStateError, error_m
 from ivm.serve.postgres.messages import MalformedError
 from ivm.serve.postgres.session import PgSession
 from ivm.serve.postgres.startup import SECONDS, Cancel, Streams, known, wanted
-from ivm.serve.postgres.temporary import Temporary
 from ivm.serve.postgres.turns import Turns
 
 _THREADS = 64
@@ -37,7 +36,7 @@ class PostgresDoor:
         self._server: asyncio.Server | None = None
         self._numbers = itertools.count(1)
         self._connections: dict[int, Connection] = {}
-        self._turns, self._temporary = Turns(), Temporary()
+        self._turns = Turns()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -139,7 +138,7 @@ class PostgresDoor:
             user = await known(streams, said["user"], self._inside.gate, address)
         process = next(self._numbers)
         seconds = self._inside.settings.limits.seconds
-        session = PgSession(self._inside.session(user), said["user"], process, seconds, self._temporary)
+        session = PgSession(self._inside.session(user), said["user"], process, seconds)
         connection = Connection(streams, session, self._inside, self._threads, process, self._turns)
         self._connections[process] = connection
         self._inside.meter.add("ivm_postgres_connections")

@@ -21,12 +21,12 @@ from ivm.serve.postgres.messages import Described
 from ivm.serve.postgres.outcome import Outcome, outcome_of
 from ivm.serve.postgres.prepared import Portal, Prepared
 from ivm.serve.postgres.spoken import Spoken
-from ivm.serve.postgres.temporary import Temporary
 from ivm.serve.postgres.types import BY_OID, IN_SQL, TEXT, Shape, shape_of
 from ivm.serve.postgres.variables import Variables
 from ivm.serve.watch import Running
 from ivm.session.core import Core
 from ivm.session.database import Database, core_of
+from ivm.session.defining_schemas import drop_temporary, has_temporary
 from ivm.session.script import first_word, without_comments
 from ivm.session.transactions import Holder, Transactions
 from ivm.sql.parameters import filled_with_texts
@@ -55,11 +55,8 @@ class Description:
 class PgSession:
     """One client's. Any thread carries its statements out, one at a time."""
 
-    def __init__(self, session: Session, user: str, process: int, seconds: float, temporary: Temporary) -> None:
-        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take.
-        `temporary`: who has made what is TEMP.
-        """
-        self.temporary = temporary
+    def __init__(self, session: Session, user: str, process: int, seconds: float) -> None:
+        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take."""
         core = core_of(session.db)
         self.transactions = Transactions(core, Holder())
         self.user, self.process = user, process
@@ -133,15 +130,18 @@ class PgSession:
             outcome = self._carried_out(word, text, values)
         if is_last:
             self.end_together()
-        if word == "CREATE":
-            self.temporary.note(self, without_comments(text))
-        elif outcome.tag in ("DISCARD ALL", "DISCARD TEMP", "DISCARD TEMPORARY"):
+        if outcome.tag in ("DISCARD ALL", "DISCARD TEMP", "DISCARD TEMPORARY"):
             self.drop_temporary()
         return outcome
 
+    @property
+    def has_temporary(self) -> bool:
+        """Whether there is anything that is TEMP."""
+        return has_temporary(self._works_on())
+
     def drop_temporary(self) -> None:
-        """Drop what is TEMP and was made here."""
-        self.temporary.drop(self, self.db)
+        """Drop what is TEMP."""
+        drop_temporary(self.core, self._works_on())
 
     def _carried_out(self, word: str, text: str, values: Sequence[str]) -> Outcome:
         written = filled_with_texts(text, values) if values else text
@@ -254,9 +254,9 @@ class PgSession:
             )
 
     def close(self) -> None:
-        """Let go of all. What is not committed has never been."""
+        """Let go of all but what is TEMP. What is not committed has never been."""
         self.cursors.end(all=True)
-        self.session.close()
+        self.session.roll_back()
 
 
 def _check(running: Running) -> None:

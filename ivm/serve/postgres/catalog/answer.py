@@ -66,7 +66,7 @@ def shapes_of(rows: pa.Table) -> list[Shape]:
 
 def _asked(core: Core, user: str, settings: Mapping[str, str]) -> Asked:
     with core.lock:
-        catalog = core.catalog.fixed()
+        catalog = core.catalog.lasting(core.settings.names.temp)
         rows = row_counts(core, catalog)
     return Asked(catalog, rows, user or "ivm", settings)
 

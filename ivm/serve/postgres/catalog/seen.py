@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import is_own
 from ivm.catalog.keywords import quoted_if_needed
+from ivm.catalog.names import TEMP, is_temp
 from ivm.catalog.schema import Schema, Table, View
 from ivm.serve.postgres.catalog import numbers
 
@@ -61,7 +62,8 @@ def relations(catalog: Catalog) -> list[Relation]:
     for entry in catalog.content.values():
         if not is_own(entry.name):
             kind = "r" if isinstance(entry, Table) else "m" if entry.maintained else "v"
-            found.append(Relation(entry, *catalog.parts(entry.name), kind))
+            schema, name = catalog.parts(entry.name)
+            found.append(Relation(entry, TEMP if is_temp(schema) else schema, name, kind))
     return found
 
 

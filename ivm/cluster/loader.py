@@ -1,0 +1,112 @@
+"""Loads what SELECTs answer from where their rows are: these go from shard to shard, and none passes by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from ivm.catalog.errors import ClusterError, Error
+from ivm.catalog.schema import Table
+from ivm.cluster.driver import Driver
+from ivm.cluster.selection import Selection
+from ivm.durable.payload import Batch
+from ivm.engine.engine import Engine
+from ivm.engine.transaction import Change
+from ivm.session.core import Core
+
+if TYPE_CHECKING:
+    from ivm.cluster.own_queries import OwnQuery
+
+Load = Callable[[Table, Any], int | None]
+"""Puts rows that the transport has into a table; how many. None: they are to come in another way."""
+
+
+class Loader:
+    """See `ivm.session.serving.Loads`.
+
+    Cost: that of a commit, and that of asking the shards twice how many rows there are.
+    """
+
+    def __init__(self, core: Core, driver: Driver) -> None:
+        self.core, self.driver = core, driver
+
+    def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
+        """See `ivm.session.serving.Loads`."""
+        columns = self.columns_of(query)
+        return None if columns is None else self.load(table, form(columns), self._commit)
+
+    def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
+        """See `ivm.session.serving.Loads`."""
+
+        def begin(table: Table, rows: Any) -> int:
+            self.driver.beginnings = {table.name: rows}
+            try:
+                create()
+            finally:
+                self.driver.beginnings = {}
+            return self._count(table)
+
+        return self.load(table, query, begin)
+
+    def told(self, query: str, form: str) -> pa.Table | None:
+        """See `ivm.session.serving.Loads`."""
+        found = self._own(query, form)
+        return None if found is None else found.told
+
+    def columns_of(self, query: str) -> Sequence[str] | None:
+        """The names of the columns of a query whose rows are elsewhere; None for any other."""
+        told = self.told(query, "DESCRIBE {}")
+        return None if told is None else told["column_name"].to_pylist()
+
+    def load(self, table: Table, query: str, load: Load) -> int | None:
+        """What `load` gives, to which the rows of a query are given, which are the table's; None if they are to come in
+        another way. It is called with the lock.
+        """
+        core, found = self.core, self._own(query, "DESCRIBE {}")
+        if found is None:
+            return None
+        defined = tuple((name, text) for name, (_, text) in found.defined.items())
+        with core.lock:
+            rows = Selection(table, query, tuple(found.read), defined)
+            return load(table, rows) if found.is_of(core.catalog) else None
+
+    def _own(self, query: str, form: str) -> OwnQuery | None:
+        """A query as one that each shard can answer from its own rows, with what a `form` tells of its columns."""
+        from ivm.cluster.own_queries import own_query  # noqa: PLC0415  DuckDB, which not all need
+
+        with self.core.lock:
+            catalog, texts = self.core.catalog.fixed(), dict(self.driver.oracle_sql)
+        return own_query(query, catalog, texts, form)
+
+    def _commit(self, table: Table, rows: Any) -> int | None:
+        """Commit rows that the transport has; how many. None if the table is another by now."""
+        core, driver = self.core, self.driver
+        if core.catalog.find(table.name) is not table:
+            return None
+        before = driver.tables[table.name].count
+        core.clock.commit(cast(Engine, _Bringing(driver, {table.name: rows})), [], None)
+        return self._count(table) - before
+
+    def _count(self, table: Table) -> int:
+        """How many rows a table has now. ClusterError, which says that they are there, if shards cannot tell."""
+        try:
+            return self.driver.tables[table.name].count
+        except Error as error:
+            raise ClusterError(
+                f"all rows were loaded into table {table.name}, but cannot be counted now: {error}; do not load them "
+                "again"
+            ) from error
+
+
+class _Bringing:
+    """Stands where a clock has its engine: what it commits brings rows that the transport has, too."""
+
+    def __init__(self, driver: Driver, frames: dict[str, Any]) -> None:
+        self.tables = driver.tables
+        self._driver, self._frames = driver, frames
+
+    def commit(self, changes: Sequence[Change], batch: Batch | None) -> int:
+        """See `Driver.commit_frames`."""
+        return self._driver.commit_frames(self._frames, "insert", batch, changes=changes)

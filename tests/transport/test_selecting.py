@@ -1,0 +1,61 @@
+"""What is inserted of tables and views on Spark: as on one engine, from worker to worker, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+import ivm
+import ivm.spark
+from ivm.spark.database import SparkDatabase
+from tests.cluster.test_selecting import OF_ALL, OF_SHARDS, TABLES, WRONG, nothing_comes_here, said, same
+
+MANY = "INSERT INTO bag SELECT 'x' || a, b + 1 FROM bag"
+
+
+@pytest.fixture(scope="module")
+def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ivm.Database, SparkDatabase]]:
+    folder = str(tmp_path_factory.mktemp("shop"))
+    with ivm.connect(compile="off") as one, ivm.spark.connect(spark, folder, shards=3) as db:
+        for each in (one, db):
+            each.sql(TABLES)
+        yield one, db
+
+
+def test_each_shard_answers_from_its_own_rows(pair):
+    one, db = pair
+    for text in OF_SHARDS[::2]:
+        with nothing_comes_here(db):
+            found = said(db, text)
+        assert found == said(one, text), text
+    same(one, db)
+
+
+def test_what_is_wrong_changes_nothing(pair):
+    one, db = pair
+    time, version = db.time, db._driver.version.version
+    for text in WRONG[::3]:
+        assert said(db, text) == said(one, text), text
+    assert (db.time, db._driver.version.version) == (time, version)
+    assert said(db, OF_ALL[0]) == said(one, OF_ALL[0])
+    same(one, db)
+
+
+def test_many_rows_go_by_files_and_a_worker_that_is_killed_is_made_up_for(pair):
+    one, db = pair
+    for each in pair:
+        each.sql("DELETE FROM bag; INSERT INTO bag SELECT 'some text', i FROM range(30000) r(i)")
+    assert said(db, MANY) == said(one, MANY)
+    same(one, db)
+    timer = threading.Timer(0.2, os.kill, [int(db.places[1].split("/")[2]), signal.SIGKILL])
+    timer.start()
+    with nothing_comes_here(db):
+        found = said(db, MANY)
+    timer.join()
+    assert found == said(one, MANY) == [(60000,)]
+    same(one, db)
