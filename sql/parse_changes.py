@@ -219,15 +219,16 @@ _CSV = {
     "quote": "quote", "escape": "escape", "dateformat": "dateformat", "timestampformat": "timestampformat",
     "compression": "compression",
 }  # fmt: skip
+_FOLDER = {"per_thread_output": "per_thread_output"}
 _JSON = {name: name for name in ("array", "compression", "dateformat", "timestampformat")}
 _OPTIONS = {
     ("csv", True): {**_CSV, "skip": "skip", "encoding": "encoding", "ignore_errors": "ignore_errors"},
-    ("csv", False): _CSV,
+    ("csv", False): {**_CSV, **_FOLDER},
     ("json", True): {**_JSON, "ignore_errors": "ignore_errors", "maximum_object_size": "maximum_object_size"},
     ("json", False): _JSON,
     ("parquet", True): {},
     ("debezium", True): {"compression": "compression"},
-    ("parquet", False): {name: name for name in ("compression", "compression_level", "row_group_size")},
+    ("parquet", False): {name: name for name in ("compression", "compression_level", "row_group_size")} | _FOLDER,
 }
 """Of a format, into a table or out of one, the options there are, and what DuckDB's readers call them."""
 
@@ -260,11 +261,13 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
         if option not in known:
             what = f"COPY of a {name} file with {option.upper()} is not supported; {', '.join(known) or 'nothing'} is"
             source.refuse(tree, what)
+    folder = given.pop("per_thread_output", None)
+    is_folder = folder is not None and _option_text(folder, source).lower() != "false"
     options = tuple((known[option], _option_text(item, source)) for option, item in given.items())
     target, columns = tree.this, ()
     if isinstance(target, exp.Subquery) and not into:
         text = duckdb_text(target.this)
-        return Copy(path, name, options, query=Query(text, names_read(target), text))
+        return Copy(path, name, options, query=Query(text, names_read(target), text), is_folder=is_folder)
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(column.name for column in target.expressions)
         if name == "debezium":
@@ -273,7 +276,7 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     if into:
         return Copy(path, name, options, table, columns)
     text = f"SELECT {', '.join(map(quoted, columns)) or '*'} FROM {quoted(table)}"
-    return Copy(path, name, options, query=Query(text, (table,), text))
+    return Copy(path, name, options, query=Query(text, (table,), text), is_folder=is_folder)
 
 
 _ENDINGS = {

@@ -329,6 +329,7 @@ class Copy:
     """COPY between a file at `path` of `format` ("csv", "parquet", "json" or "debezium") and rows.
 
     Into `table` (its `columns`; empty: all), or out of what `query` yields. `options` are names and texts of values.
+    `is_folder`: it writes a folder of files.
     """
 
     path: str
@@ -337,6 +338,7 @@ class Copy:
     table: str = ""
     columns: tuple[str, ...] = ()
     query: Query | None = None
+    is_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)

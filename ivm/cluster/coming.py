@@ -46,7 +46,7 @@ class Coming(coming.Coming):
         beside = driver.beside(others, {name for name in anew if name in driver.views})
         beside.placed |= {name: (placement_of(made.table), 1) for name, made in tables.items()}
         sizes = driver.sizes() | {name: _EXPECTED for name in anew if name not in driver.views}
-        beside.known = driver.tables.estimates(sizes, self.catalog.tables)
+        beside.sizes = driver.tables.estimates(sizes, self.catalog.tables)
         self.renderer = cast(Renderer, beside)
         for view in new:
             bound, installed = bound_again(view, self.catalog), None
@@ -54,7 +54,7 @@ class Coming(coming.Coming):
                 installed = driver.views[view.name].of(view)
             elif view.maintained:
                 check_not_followed(view, driver.views.values())
-                installed = beside.plan(view, bound.relation, beside.known)
+                installed = beside.plan(view, bound.relation, beside.sizes)
             self.views[view.name] = cast(Put, (installed, bound.oracle_sql))
 
     def stays(self, view: str, installed: Installed | None) -> bool:

@@ -23,9 +23,6 @@ from ivm.engine.view import Installed
 from ivm.render.renderer import Renderer
 from ivm.transform.pipeline import optimize
 
-Known = tuple[Mapping[str, float], orders.Values]
-"""The sizes and values that something was planned by."""
-
 
 @dataclass(slots=True)
 class New:
@@ -43,14 +40,14 @@ class Defining:
     """A definition under way: the catalog that it leads to, what is new and what goes.
 
     `views`: how those are distributed that there are. `channels`: those that there are to be. `tables`: those that are
-    others from then on. `kept`: the views that are filled, and have other definitions. `sizes`: those of the
-    definition, and of channels. `is_filled`: its view has been filled over many versions. `commit`: what comes once all
-    is there that is new, if anything does, with these `changes`.
+    others from then on. `kept`: the views that are filled, and have other definitions. `known`: the sizes of the
+    definition; `sizes`: those of channels, too. `is_filled`: its view has been filled over many versions. `commit`:
+    what comes once all is there that is new, if anything does, with these `changes`.
     """
 
     catalog: Catalog
     time: int
-    known: Known
+    known: Mapping[str, float]
     shards: int
     views: Mapping[str, Distributed]
     channels: Channels
@@ -69,18 +66,18 @@ class Defining:
 
     def plan(self, wanted: View | Guard) -> None:
         """Add what is wanted to what is new; after those that it reads."""
-        (sizes, values), channels = self.known, self.channels
+        channels = self.channels
         placed = {each.name: (placement_of(each), 1) for each in self.catalog.tables}
         placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
         placed |= {each.view.name: (each.distributed.placement, each.distributed.level) for each in self.new}
         if isinstance(wanted, Guard):
-            found = distribute(optimize(wanted.relation), placed, sizes, values, channels, self.shards)
+            found = distribute(optimize(wanted.relation), placed, self.known, channels, self.shards)
             self.new.append(New(wanted.view, found, guard=wanted))
         else:
             bound = bound_again(wanted, self.catalog)
-            found = distribute(optimize(bound.relation), placed, sizes, values, channels, self.shards)
+            found = distribute(optimize(bound.relation), placed, self.known, channels, self.shards)
             self.new.append(New(wanted, found, bound.oracle_sql))
-        self.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
+        self.sizes = dict(self.known) | {each.name: each.rows for each in channels.by_name.values()}
 
     def guards(self) -> dict[str, Guard]:
         """All that there are to be, by their names."""

@@ -136,7 +136,7 @@ class Definitions:
         driver.guard(
             beside.guard(old, new, driver.guards, made, lambda: driver.tables.estimates(driver.sizes(), new.tables))
         )
-        return definition.planned(*beside.known or ({}, {}))
+        return definition.planned(beside.sizes or {})
 
     def keep(self, written: Version) -> None:
         """It takes effect. It may be interrupted, and called again."""

@@ -1,4 +1,5 @@
-"""A query over files in parts, which many read side by side, each by DuckDB as one would read all of it.
+"""A query over files in parts, which many read side by side, each by DuckDB as one would read all of it: files, rows of
+a Parquet file, or pieces of a CSV file (`ivm.cluster.csv_pieces`).
 
 What a reader does with one file depends on others: the first ones say what columns there are, and how CSV is written.
 So each part names these too. Whether they are the same where it is read, and were not changed meanwhile, is looked at
@@ -17,14 +18,16 @@ import duckdb
 import pyarrow as pa
 
 from ivm.catalog.names import as_literal, quoted
+from ivm.cluster.csv_pieces import Piece, pieces_of, scan_of_piece, text_of_piece, written
 from ivm.cluster.file_queries import FILE, FileQuery, as_list, file_query
+from ivm.cluster.files import fresh
 from ivm.cluster.protocol import Unlike
 from ivm.duck import Use, answer, batches, connection, told
 
 _LEADING = 64
 """So many files DuckDB may look at before it reads a row."""
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 1 << 27
-"""Of files in a part, but for the last; a row group that has more is read whole, and so is a CSV file."""
+"""Of files in a part, but for the last; a row group that has more is read whole, and so is one of several CSV files."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,10 @@ def parts_of(text: str, readers: int) -> FileParts | None:
             columns = _columns(duck, f"SELECT * FROM {query.scan([each.name for each in files])}")
             large = [each.name for each in files if each.bytes > most] if _has_numbers(query, columns) else []
             ends = _group_ends(duck, large)
-            found = [_argument(query, columns, files, part) for part in _parts(files, ends, most)]
+            pieces = pieces_of(duck, query._replace(paths=(files[0].name,)), size, most) if len(files) == 1 else ()
+            found = [_argument_of_piece(query, columns, files[0], piece) for piece in pieces] or [
+                _argument(query, columns, files, part) for part in _parts(files, ends, most)
+            ]
     except duckdb.Error:
         return None
     return FileParts(found, size, written)
@@ -101,7 +107,18 @@ def rows(argument: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
                 raise Unlike("the files are not those that the parts are of")
             if argument["scan"] and _columns(duck, argument["scan"]) != argument["columns"]:
                 raise Unlike("the files do not say the same by themselves")
-            yield from _read(duck, argument["query"])
+            if argument["piece"] is None:
+                yield from _read(duck, argument["query"])
+                return
+            with written(files[0].name, Piece(*argument["piece"])) as path:
+                query, scan = (
+                    argument[name].replace(argument["path"], as_literal(path)) for name in ("query", "whole")
+                )
+                if _columns(duck, scan) != argument["columns"]:
+                    raise Unlike("a piece of a file does not say the same by itself")
+                # What is wrong with a row is told by whoever reads all of them, who knows where it is.
+                for each in batches(duck, query):
+                    yield from each.to_batches()
     except duckdb.Error as error:
         raise Unlike(f"cannot read files here: {error}") from error
 
@@ -204,5 +221,22 @@ def _argument(query: FileQuery, columns: list[list[str]], all_files: Sequence[_F
         "scan": f"SELECT * FROM {query.scan(names)}" if len(files) < len(all_files) else "",
         "columns": columns,
         "query": query.text(names, condition),
+        "piece": None,
+    }
+    return json.dumps(said).encode()
+
+
+def _argument_of_piece(query: FileQuery, columns: list[list[str]], file: _File, piece: Piece) -> bytes:
+    """What `rows` is told of a piece of the only file. Its path is put in the place of another where it is read."""
+    path = fresh()
+    said = {
+        "duckdb": duckdb.__version__,
+        "files": [file],
+        "scan": "",
+        "whole": f"SELECT * FROM {scan_of_piece(query, path)}",
+        "columns": [each for each in columns if each[0] != FILE],
+        "query": text_of_piece(query, piece, path),
+        "piece": piece,
+        "path": as_literal(path),
     }
     return json.dumps(said).encode()

@@ -41,6 +41,8 @@ class FileQuery(NamedTuple):
     paths: tuple[str, ...]
     options: str
     after: str
+    names: frozenset[str] = frozenset()
+    """Those of the options, in small letters."""
 
     @property
     def is_parquet(self) -> bool:
@@ -54,6 +56,10 @@ class FileQuery(NamedTuple):
     def text(self, files: Sequence[str], condition: str = "true") -> str:
         """The query over those rows of files that satisfy a condition, which may know the `FILE` of a row."""
         rows = f"(SELECT * EXCLUDE ({quoted(FILE)}) FROM {self.scan(files)} WHERE {condition})"
+        return self.over(rows)
+
+    def over(self, rows: str) -> str:
+        """The query over what reads rows in another way."""
         return f"{self.before}{rows}{self.after}"
 
 
@@ -100,7 +106,8 @@ def _taken_apart(text: str, reference: dict[str, Any]) -> FileQuery | None:
         return None
     at = len(data[reference["query_location"] : first["query_location"] + first["query_location_length"]].decode())
     called = "" if reference["alias"] else f" AS {quoted(reader)}"
-    return FileQuery(before, reader, paths, rest[at : end - 1], f"{called}{rest[end:]}")
+    names = frozenset(name for name, _ in _options(reference))
+    return FileQuery(before, reader, paths, rest[at : end - 1], f"{called}{rest[end:]}", names)
 
 
 def _paths(argument: dict[str, Any]) -> tuple[str, ...] | None:

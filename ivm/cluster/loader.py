@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +12,8 @@ import pyarrow as pa
 from ivm.catalog.errors import ClusterError, Error
 from ivm.catalog.schema import Table
 from ivm.cluster.driver import Driver
+from ivm.cluster.protocol import Failure, Unlike
+from ivm.cluster.questions import Question
 from ivm.cluster.selection import Selection
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
@@ -19,6 +23,7 @@ from ivm.session.core import Core
 if TYPE_CHECKING:
     from ivm.cluster.own_queries import OwnQuery
 
+_told = logging.getLogger("ivm")
 Load = Callable[[Table, Any], int | None]
 """Puts rows that the transport has into a table; how many. None: they are to come in another way."""
 
@@ -55,6 +60,26 @@ class Loader:
         found = self._own(query, form)
         return None if found is None else found.told
 
+    def write(self, query: str, options: str, folder: str, format: str) -> int | None:
+        """See `ivm.session.serving.Loads`. Others wait meanwhile."""
+        found = self._own(query, "DESCRIBE {}")
+        if found is None:
+            return None
+        file = {"options": options, "folder": folder, "format": format}
+        given = json.dumps({"query": found.reads(query).plain(), "file": file})
+        with self.core.lock:
+            if not found.is_of(self.core.catalog):
+                return None
+            said = pa.concat_tables(self.driver.ask(Question("write", given=given)))
+        failures = [Failure(*json.loads(each)) for each in said["failure"].to_pylist() if each is not None]
+        unlike = next((each for each in failures if each.kind == Unlike.__name__), None)
+        if unlike is not None:
+            _told.warning("cannot write files by all shards: %s; so the driver writes them", unlike.message)
+            return None
+        for each in failures:
+            raise each.error()
+        return sum(said["rows"].to_pylist())
+
     def columns_of(self, query: str) -> Sequence[str] | None:
         """The names of the columns of a query whose rows are elsewhere; None for any other."""
         told = self.told(query, "DESCRIBE {}")
@@ -67,10 +92,8 @@ class Loader:
         core, found = self.core, self._own(query, "DESCRIBE {}")
         if found is None:
             return None
-        defined = tuple((name, text) for name, (_, text) in found.defined.items())
         with core.lock:
-            rows = Selection(table, query, tuple(found.read), defined)
-            return load(table, rows) if found.is_of(core.catalog) else None
+            return load(table, Selection(table, found.reads(query))) if found.is_of(core.catalog) else None
 
     def _own(self, query: str, form: str) -> OwnQuery | None:
         """A query as one that each shard can answer from its own rows, with what a `form` tells of its columns."""

@@ -12,9 +12,6 @@ from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.durable.payload import altered_head, catalog_of, definition_of, read_altered
 
-Values = Mapping[tuple[str, int], float]
-"""The distinct values of columns of tables; see `ivm.distribute.rows.Rows`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Commit:
@@ -56,7 +53,7 @@ class Stage(StrEnum):
 class Definition:
     """What exists from now on, as `ivm.durable.payload.definition_of` has it beside what did.
 
-    `time`: the logical time then, that of the rows which new tables begin with. `sizes`, `values`: what a new view is
+    `time`: the logical time then, that of the rows which new tables begin with. `sizes`: what a new view is
     planned by, so that all shards plan alike; and the guards of tables. `made`: the tables that are new; others have
     other indexes, or are `altered`, as `ivm.durable.payload.altered_head` has it. `anew`: the tables and views that are
     others from now on under their names, so that all that reads them is filled anew. `stage`: of one that is BEGUN
@@ -67,7 +64,6 @@ class Definition:
     defined: Mapping[str, Any]
     time: int
     sizes: Mapping[str, float] = field(default_factory=dict)
-    values: Values = field(default_factory=dict)
     made: tuple[str, ...] = ()
     stage: Stage = Stage.WHOLE
     altered: Mapping[str, Any] = field(default_factory=dict)
@@ -88,9 +84,9 @@ class Definition:
         head = altered_head(altered)
         return cls(definition_of(new, old), time, made=tuple(made), altered=head, anew=tuple(sorted(anew)))
 
-    def planned(self, sizes: Mapping[str, float], values: Values) -> Definition:
+    def planned(self, sizes: Mapping[str, float]) -> Definition:
         """With what its views are planned by."""
-        return replace(self, sizes=sizes, values=values)
+        return replace(self, sizes=sizes)
 
     def at(self, stage: Stage) -> Definition:
         """The same, to be carried out so far."""
@@ -110,8 +106,7 @@ class Definition:
 
     def text(self) -> bytes:
         """As bytes."""
-        values = [[*place, value] for place, value in self.values.items()]
-        said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values, "made": self.made}
+        said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "made": self.made}
         more = {} if self.commit is None else {"commit": self.commit.plain()}
         return json.dumps(said | {"stage": self.stage, "anew": self.anew, **self.altered, **more}).encode()
 
@@ -149,10 +144,9 @@ def read(text: bytes) -> Commit | Definition | Filling:
         return Filling(Step(said["step"]), said["level"], said["part"], said["of"])
     if "defined" not in said:
         return Commit.of(said)
-    values = {(name, column): value for name, column, value in said["values"]}
     stage = Stage(said.get("stage", Stage.WHOLE))
     altered = {"altered": said["altered"]} if "altered" in said else {}
     anew = tuple(said.get("anew", ()))  # which earlier releases did not know
     commit = Commit.of(said["commit"]) if stage is Stage.COMMITTED else None
     made = tuple(said["made"])
-    return Definition(said["defined"], said["time"], said["sizes"], values, made, stage, altered, anew, commit)
+    return Definition(said["defined"], said["time"], said["sizes"], made, stage, altered, anew, commit)

@@ -16,6 +16,7 @@ from ivm.catalog.names import key
 from ivm.catalog.schema import Table, View
 from ivm.catalog.zones import UTC
 from ivm.cluster.of_a_row import is_named, scans_of
+from ivm.cluster.selection import Reads
 from ivm.duck import Use, answer, connection, define, for_queries, offer
 from ivm.sql.bind.query import has_answer
 from ivm.trace.columns.arrow import arrow_type
@@ -32,6 +33,10 @@ class OwnQuery:
     read: dict[str, Table | View] = field(default_factory=dict)
     defined: dict[str, tuple[View, str]] = field(default_factory=dict)
     told: pa.Table | None = None
+
+    def reads(self, text: str) -> Reads:
+        """What is to be done with it at shards, by a text over the same."""
+        return Reads(text, tuple(self.read), tuple((name, defined) for name, (_, defined) in self.defined.items()))
 
     def is_of(self, catalog: Catalog) -> bool:
         """Whether all that it reads is what there is."""

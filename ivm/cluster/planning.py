@@ -11,7 +11,6 @@ from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import UnsupportedError
 from ivm.catalog.schema import View
 from ivm.cluster.guards import Guard, check_replaced, guarded_anew, guards_of
-from ivm.cluster.orders import Values
 from ivm.cluster.placing import placement_of
 from ivm.cluster.reading import PlannedView, ShardedView
 from ivm.distribute.distribute import distribute
@@ -20,13 +19,13 @@ from ivm.distribute.placement import REPLICATED, Placement
 from ivm.sql.ir.relation import Relation
 from ivm.transform.pipeline import optimize
 
-Known = tuple[Mapping[str, float], Values]
-"""The sizes of tables and views, and the values of columns, by which views are distributed."""
+Sizes = Mapping[str, float]
+"""Those of tables and views, by which views are distributed."""
 Guarding = dict[str, dict[str, ShardedView]]
 """Of tables the guards, by their names."""
 
 
-def planned_over(relation: Relation, placed: Placed, known: Known, channels: Channels, shards: int) -> PlannedView:
+def planned_over(relation: Relation, placed: Placed, sizes: Sizes, channels: Channels, shards: int) -> PlannedView:
     """How a view is distributed over `shards`; `channels` get those that it needs.
 
     What is `placed` nowhere yet is taken to be everywhere: that is planned again when it is there.
@@ -34,11 +33,11 @@ def planned_over(relation: Relation, placed: Placed, known: Known, channels: Cha
     started = perf_counter()
     best, tables = optimize(relation), frozenset(tables_of(relation))
     there: Placed = {**dict.fromkeys(tables, (REPLICATED, 1)), **placed}
-    sizes, values = {**dict.fromkeys(tables, 1.0), **known[0]}, known[1]
-    found = distribute(best, there, sizes, values, channels, shards)
+    known = {**dict.fromkeys(tables, 1.0), **sizes}
+    found = distribute(best, there, known, channels, shards)
     millis = (perf_counter() - started) * 1e3
-    used = {name: sizes[name] for name in tables}
-    return PlannedView(ShardedView(found, tables, sizes, values, channels, millis), tables, used, relation)
+    used = {name: known[name] for name in tables}
+    return PlannedView(ShardedView(found, tables, known, channels, millis), tables, used, relation)
 
 
 @dataclass(slots=True)
@@ -46,33 +45,33 @@ class Beside:
     """Views that are to be there with a definition, and how they are distributed over what is there then.
 
     It stands where an engine has a renderer; see `Engine.beside`. `anew`: the tables and views that are others from
-    then on under their names. `placed`: where everything is then. `known`: what all of its views are planned by.
+    then on under their names. `placed`: where everything is then. `sizes`: what all of its views are planned by.
     """
 
     anew: frozenset[str]
     channels: Channels
     placed: dict[str, tuple[Placement, int]]
     shards: int
-    known: Known | None = None
+    sizes: Sizes | None = None
     views: dict[str, ShardedView] = field(default_factory=dict)
     level: int = 1
     """At which the last of all is there."""
 
     def add(self, definition: View, planned: PlannedView) -> ShardedView:
         """A view, as it was planned over what is there; or over what is to be there, where that is something else."""
-        if self.known is None:
-            self.known = planned.view.sizes, planned.view.values
+        if self.sizes is None:
+            self.sizes = planned.view.sizes
         if self.anew or self.views:
-            planned = planned_over(planned.relation, self.placed, self.known, self.channels.copy(), self.shards)
+            planned = planned_over(planned.relation, self.placed, self.sizes, self.channels.copy(), self.shards)
         return self._have(definition, planned)
 
-    def plan(self, definition: View, relation: Relation, known: Known) -> ShardedView:
+    def plan(self, definition: View, relation: Relation, sizes: Sizes) -> ShardedView:
         """A view that was defined once, by what it was planned by then."""
-        self.known = known
-        return self._have(definition, planned_over(relation, self.placed, known, self.channels.copy(), self.shards))
+        self.sizes = sizes
+        return self._have(definition, planned_over(relation, self.placed, sizes, self.channels.copy(), self.shards))
 
     def guard(
-        self, old: Catalog, new: Catalog, there: Guarding, made: Collection[str], estimates: Callable[[], Known]
+        self, old: Catalog, new: Catalog, there: Guarding, made: Collection[str], estimates: Callable[[], Sizes]
     ) -> Guarding:
         """Plan what checks constraints; the guards of all tables for which they may be others than those `there`.
 
@@ -91,12 +90,10 @@ class Beside:
                     found[table.name][each.name] = self._guarded(each, estimates)
         return found
 
-    def _guarded(self, guard: Guard, estimates: Callable[[], Known]) -> ShardedView:
-        if self.known is None or not self.known[0].keys() >= set(guard.view.uses):
-            sizes, values = estimates()
-            before = self.known or ({}, {})
-            self.known = {**sizes, **before[0]}, {**values, **before[1]}
-        return self.plan(guard.view, guard.relation, self.known)
+    def _guarded(self, guard: Guard, estimates: Callable[[], Sizes]) -> ShardedView:
+        if self.sizes is None or not self.sizes.keys() >= set(guard.view.uses):
+            self.sizes = {**estimates(), **(self.sizes or {})}
+        return self.plan(guard.view, guard.relation, self.sizes)
 
     def _have(self, definition: View, planned: PlannedView) -> ShardedView:
         view = planned.view.of(definition)

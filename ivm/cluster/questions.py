@@ -13,7 +13,8 @@ class Question:
     view in the last commit that watched it), "history" (its changes `after` a time up to `as_of`), "sizes" (name,
     rows), "nulls" (in how many rows of a table a column is NULL, the one of `keys`), "relation" (one of `ivm_*`),
     "meeting" (the rows of a table that meet those of `given`, the bytes of a stream of Arrow's IPC format in
-    hexadecimal, on one of `keys`, which are columns; `as_of` as above), or "fill" (work for so many `millis` on the
+    hexadecimal, on one of `keys`, which are columns; `as_of` as above), "write" (a file of the rows of a query, which
+    is `given`, as JSON, with what `ivm.cluster.selecting.written` takes), or "fill" (work for so many `millis` on the
     view that is on its way in, and tell how far it is). `name`: of what.
     """
 

@@ -55,7 +55,7 @@ class ShardedContents:
 
 @dataclass(frozen=True, slots=True)
 class ShardedView:
-    """A maintained view over shards, how it is distributed, and by which sizes and values that was planned.
+    """A maintained view over shards, how it is distributed, and by which sizes that was planned.
 
     `channels`: those that there are once it is put.
     """
@@ -63,7 +63,6 @@ class ShardedView:
     distributed: Distributed
     tables: frozenset[str]
     sizes: Mapping[str, float]
-    values: Mapping[tuple[str, int], float]
     channels: Channels
     installed_ms: float
     definition: Definition = _NOBODY

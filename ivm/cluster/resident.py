@@ -16,7 +16,7 @@ from ivm.catalog.errors import NumericError, StorageError
 from ivm.catalog.names import key
 from ivm.cluster import orders
 from ivm.cluster.declaring import declared_here
-from ivm.cluster.defining import Defining, Known, over_rows
+from ivm.cluster.defining import Defining, over_rows
 from ivm.cluster.filling import Done, Filling
 from ivm.cluster.guards import Guard, guarded_anew, guards_of
 from ivm.cluster.planning import Gone, is_kept
@@ -52,7 +52,7 @@ class Resident:
         self.teller = Teller(self.engine, number, self.views)
         self.guards: dict[str, Guard] = {}
         """Those of the views that have to stay empty."""
-        self._planned: dict[str, Known] = {}
+        self._planned: dict[str, Mapping[str, float]] = {}
         """What each maintained view was planned by, in the order in which they came, or replaced another."""
         self._shards = shards
         self._channels = Channels()
@@ -132,10 +132,7 @@ class Resident:
         """All that is here, in pieces; see `saving.saved`. None while a view is filled."""
         if self._filling is not None:
             return None
-        planned = {
-            name: [dict(sizes), [[*place, value] for place, value in values.items()]]
-            for name, (sizes, values) in self._planned.items()
-        }
+        planned = {name: dict(sizes) for name, sizes in self._planned.items()}
         cut: dict[str, Channel | Distributed] = {**self._channels.by_name, **self.views}
         return saved(self.engine, self.catalog, planned, self._channels.editions, cut)
 
@@ -147,9 +144,9 @@ class Resident:
         """Make all views, as they were planned; what their nodes keep is at hand."""
         self._channels = Channels((), editions)
         guards = {each.name: each for table in catalog.tables for each in guards_of(table, catalog)}
-        for name, (sizes, values) in planned.items():
-            known = sizes, {(table, column): value for table, column, value in values}
-            defining = self._made(catalog, self.engine.time, known)
+        for name, known in planned.items():
+            sizes = known if isinstance(known, dict) else known[0]  # earlier releases kept more beside them
+            defining = self._made(catalog, self.engine.time, sizes)
             defining.plan(guards.get(name) or catalog.view(name))
             for level in range(1, defining.level + 1):
                 defining.fill(self.engine, level, lambda channel: self._open(channel, ()))
@@ -209,7 +206,7 @@ class Resident:
         view = definition.catalog(Catalog()).view(name)
         catalog = self.catalog.fixed()
         catalog.content = {**catalog.content, key(name): view}
-        defining = self._made(catalog, self.engine.time, (definition.sizes, definition.values))
+        defining = self._made(catalog, self.engine.time, definition.sizes)
         defining.plan(view)
         self._channels = defining.channels
         self._begun = Filling(self.engine, self.number, self._shards, defining.new[0], defining.sizes)
@@ -272,14 +269,13 @@ class Resident:
                 self._post(boxes, channel, delta)
         return messages_of(boxes)
 
-    def _made(self, catalog: Catalog, time: int, known: Known, anew: Sequence[str] = ()) -> Defining:
+    def _made(self, catalog: Catalog, time: int, sizes: Mapping[str, float], anew: Sequence[str] = ()) -> Defining:
         """A definition of which nothing is planned yet."""
-        return Defining(catalog, time, known, self._shards, self.views, self._channels.copy(anew))
+        return Defining(catalog, time, sizes, self._shards, self.views, self._channels.copy(anew))
 
     def _begin(self, definition: orders.Definition, payloads: Sequence[bytes]) -> None:
         catalog, old, anew = definition.catalog(self.catalog), self.catalog, definition.anew
-        known = definition.sizes, definition.values
-        defining = self._defining = self._made(catalog, definition.time, known, anew)
+        defining = self._defining = self._made(catalog, definition.time, definition.sizes, anew)
         defining.gone, defining.commit = Gone.between(old, catalog), definition.commit
         defining.changes = changes_in(payloads, catalog)
         rows = {} if defining.commit else {change.table.name: change.data for change in defining.changes}

@@ -1,24 +1,29 @@
-"""What a shard answers of a SELECT over its own rows, by DuckDB, on its way to the shards that are to have it."""
+"""What a shard answers of a SELECT over its own rows, by DuckDB: for the shards that are to have it, or for a file."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import duckdb
 import pyarrow as pa
 
 from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import Error, StorageError
 from ivm.catalog.names import key
 from ivm.catalog.schema import Table
-from ivm.cluster.answers import answer
-from ivm.cluster.protocol import Message
-from ivm.cluster.questions import Question
+from ivm.cluster.files import fresh
+from ivm.cluster.held import rows_of_table, rows_of_view
+from ivm.cluster.protocol import Failure, Message, Unlike
 from ivm.cluster.resident import Resident
-from ivm.cluster.selection import Selection
+from ivm.cluster.selection import Reads, Selection
 from ivm.cluster.spreading import messages_for, together
-from ivm.duck import Use, batches, connection, define, for_queries, offer, told
+from ivm.duck import Use, batches, connection, define, for_queries, offer, told, write
 from ivm.engine.transaction import Change
 from ivm.intake.incoming import Incoming
+from ivm.session.writing import file_in, text_of_file
 from ivm.trace.helpers import Helpers
 
 
@@ -31,21 +36,50 @@ def selected(resident: Resident, selection: Selection, shards: int) -> Iterator[
     catalog = Catalog()
     catalog.content = {key(selection.table.name): selection.table}
     incoming = Incoming(catalog, Helpers(1))
-    for rows in together(_answered(resident, selection), shards):
+    for rows in together(_answered(resident, selection.query), shards):
         yield messages_for(Change(*incoming.rows(selection.table.name, rows, False)), shards)
 
 
-def _answered(resident: Resident, selection: Selection) -> Iterator[pa.RecordBatch]:
+def written(resident: Resident, query: Reads, options: str, folder: str, format: str) -> pa.Table:
+    """Write a shard's rows of a query to a file of a folder, see `ivm.session.writing`; how many rows, and what it has
+    failed by.
+
+    The file has its own name once it is whole: whoever writes it again writes the same rows, and disturbs nobody.
+    """
+    aside, file = os.path.join(folder, f"part {fresh()}"), file_in(folder, resident.number, format)
+    count, failure = 0, None
     try:
-        with connection(Use.CLOSED) as duck:
-            for name in selection.reads:
+        if not os.path.isdir(folder):
+            raise Unlike("there is no such folder here")
+        with _over(resident, query, Use.PART) as duck:
+            count = write(duck, text_of_file(query.text, aside, options))
+        os.replace(aside, file)
+    except OSError as error:
+        failure = Failure(StorageError.__name__, f"cannot write {file}: {error.strerror or error}")
+    except Error as error:
+        failure = Failure(type(error).__name__, str(error))
+    said = pa.array([None if failure is None else json.dumps(failure)], pa.string())
+    return pa.table({"rows": pa.array([count], pa.int64()), "failure": said})
+
+
+def _answered(resident: Resident, query: Reads) -> Iterator[pa.RecordBatch]:
+    with _over(resident, query, Use.CLOSED) as duck:
+        for found in batches(duck, query.text):
+            yield from found.to_batches()
+
+
+@contextmanager
+def _over(resident: Resident, query: Reads, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection on which names stand for what a shard has. DuckDB's errors are told as ours."""
+    try:
+        with connection(use) as duck:
+            for name in query.reads:
                 offer(duck, name, _rows(resident, name))
-            for name, text in selection.defined:
+            for name, text in query.defined:
                 define(duck, name, text)
-            for found in batches(duck, selection.text):
-                yield from found.to_batches()
+            yield duck
     except duckdb.Error as error:
-        raise told(error, Use.CLOSED) from error
+        raise told(error, use) from error
 
 
 def _rows(resident: Resident, name: str) -> pa.Table:
@@ -53,5 +87,5 @@ def _rows(resident: Resident, name: str) -> pa.Table:
     entry = resident.catalog.lookup(name)
     is_table = isinstance(entry, Table)
     fields = entry.fields if isinstance(entry, Table) else entry.schema
-    rows = answer(resident, Question("table" if is_table else "view", entry.name))
+    rows = (rows_of_table if is_table else rows_of_view)(resident, entry.name)
     return for_queries(rows.select(range(len(fields))), fields)

@@ -126,24 +126,11 @@ class ShardedTables(dict[str, ShardedTable]):
         """Where each table is, and at which level of a commit it has changed."""
         return {name: (placement_of(each.table), 1) for name, each in self.items()}
 
-    def estimates(
-        self, sizes: Mapping[str, float], more: Iterable[Table] = ()
-    ) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
-        """The rows to expect of tables and views, also of empty ones, and the distinct values of columns that refer to
-        others, or are unique. `more`: tables that are to be there.
-        """
+    def estimates(self, sizes: Mapping[str, float], more: Iterable[Table] = ()) -> dict[str, float]:
+        """The rows to expect of tables and views, also of empty ones. `more`: tables that are to be there."""
         tables = {name: each.table for name, each in self.items()} | {each.name: each for each in more}
-        known = dict(sizes)
-        known |= {name: _guessed(name, tables, frozenset())[0] for name in tables if not known.get(name)}
-        values = {}
-        for name, table in tables.items():
-            for key in table.foreign_keys:
-                if len(key.columns) == 1 and key.table in known:
-                    values[name, table.index(key.columns[0])] = known[key.table]
-            for unique in table.unique_constraints:
-                if len(unique.columns) == 1:
-                    values[name, table.index(unique.columns[0])] = known[name]
-        return known, values
+        guessed = {name: _guessed(name, tables, frozenset())[0] for name in tables if not sizes.get(name)}
+        return dict(sizes) | guessed
 
     def tell_times_apart(self, names: Collection[str]) -> bool:
         """Whether what these tables promise is promised as of every time: UNIQUE, and foreign keys from or to them."""

@@ -64,16 +64,15 @@ def distribute(
     relation: Relation,
     placed: Placed,
     sizes: Mapping[str, float],
-    values: Mapping[tuple[str, int], float],
     known: Channels,
     shards: int,
 ) -> Distributed:
     """The cheapest way that was found to have a relation, which the transforms have brought into shape, over `shards`.
 
-    `placed`: where tables and views are. `sizes`, `values`: see `Rows`. Channels that are not `known` are added to it.
+    `placed`: where tables and views are. `sizes`: see `Rows`. Channels that are not `known` are added to it.
     Deterministic. Cost: as many ways as there are orders of its joins, up to nine inputs; then of those that look best.
     """
-    planner = _Planner(placed, Exchanges(Rows(sizes, values), shards))
+    planner = _Planner(placed, Exchanges(Rows(sizes), shards))
     best = planner.options(relation)[0]
     found = planner.exchanges.settled(best, known)
     option, rows = found.option, planner.exchanges.rows.count(relation)

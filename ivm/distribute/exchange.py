@@ -90,14 +90,11 @@ class Exchanges:
         name = self._names.get((relation, to))
         if name is None:
             name = self._names[relation, to] = f"~{len(self._names)}"
-            count = self.rows.count(relation) * (SHARDS if partial else 1.0)
-            self.rows.sizes[name] = count
-            for column in range(len(relation.schema)):
-                self.rows.values[name, column] = self.rows.distinct(relation, column)
+            count = self.rows.send(name, relation, SHARDS if partial else 1.0)
             self._drafts[name] = Channel(name, relation, option.placement, to, option.level, count)
         keys = () if partial else tuple(tuple(sorted(key)) for key in unique_keys(relation) if key)
         sent = Get(name, relation.schema, keys, is_table=False, differs=not is_non_negative(relation))
-        cost = self.cost(self.rows.sizes[name], len(relation.schema), to, self._values(relation, to))
+        cost = self.cost(self._drafts[name].rows, len(relation.schema), to, self._values(relation, to))
         return Option(sent, to, option.cost + cost, option.level + 1)
 
     def at(self, options: Sequence[Option], to: Placement) -> Option:

@@ -14,6 +14,7 @@ from functools import cached_property
 from math import prod
 
 from ivm.analysis.equivalences import equivalences
+from ivm.analysis.expected_joins import Joined
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.distribute.exchange import LEVEL, Exchanges, Option, cheapest
@@ -68,6 +69,7 @@ class JoinOrder:
         )
         self._stands = representatives(merged_classes((*self._join.equivalences, *inner)))
         self._same = equivalences(self._join)
+        self._joins = Joined([exchanges.rows.of(each) for each in self._join.inputs], self._join.equivalences)
         self._sizes: dict[int, tuple[float, int]] = {}
         self._values: dict[int, float] = {}
         self._built: dict[_Part, Option] = {}
@@ -158,15 +160,8 @@ class JoinOrder:
         """The rows and the columns of a set of inputs, joined."""
         known = self._sizes.get(inputs)
         if known is None:
-            rows = self._exchanges.rows
-            chosen = [i for i in range(len(self._join.inputs)) if inputs >> i & 1]
-            total = prod(rows.count(self._join.inputs[i]) for i in chosen)
-            for group in self._join.equivalences:
-                owned = [(self._owner(c), c) for c in group if self._has(inputs, c)]
-                values = sorted(rows.distinct(self._join.inputs[i], c - self._starts[i]) for i, c in owned)
-                total /= prod(values[1:])
-            total *= prod(selectivity(self._peeled.predicates[i]) for i in self._ready(inputs, ()))
-            known = self._sizes[inputs] = total, len(self._needed(inputs))
+            share = prod(selectivity(self._peeled.predicates[i]) for i in self._ready(inputs, ()))
+            known = self._sizes[inputs] = self._joins.rows(inputs) * share, len(self._needed(inputs))
         return known
 
     def _ready(self, inputs: int, applied: Sequence[int]) -> list[int]:

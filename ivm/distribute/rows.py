@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from math import prod
 
-from ivm.analysis.selectivity import ELEMENTS, selectivity
-from ivm.analysis.unique_keys import unique_keys
-from ivm.catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
-from ivm.sql.ir.rebuild import nodes, offsets
+from ivm.analysis.expected import (
+    Expected,
+    appended,
+    constant,
+    distinct,
+    filtered,
+    first,
+    grouped,
+    mapped,
+    projected,
+    summed,
+    table,
+    unknown,
+)
+from ivm.analysis.expected_joins import joined
+from ivm.analysis.selectivity import ELEMENTS
+from ivm.sql.ir.rebuild import nodes, row
 from ivm.sql.ir.relation import (
+    Asof,
     Constant,
     Filter,
     Get,
     Join,
     LetRec,
     Map,
+    Negate,
     Project,
     RecursiveGet,
     Reduce,
@@ -29,116 +42,87 @@ from ivm.sql.ir.relation import (
 )
 from ivm.sql.ir.scalar import Column
 
-_DAYS = 2_500.0
-_SHARE = 0.1
-"""The share of a column's rows that are distinct values, where nothing is known."""
-_MORE = 0.25
-"""A second key multiplies groups by this power of its values, a third by the power of the power, and so on: what is
-grouped by together mostly depends on each other, and has few values.
-"""
-
-
-def _usual(type_: SqlType, rows: float) -> float:
-    """The distinct values of a column of a table of which nothing is known: names and days repeat more than numbers."""
-    if type_ == BOOLEAN:
-        return 2.0
-    if type_ == DATE:
-        return _DAYS
-    return rows**0.5 if type_ == VARCHAR else rows * _SHARE
-
 
 class Rows:
-    """Estimates over given sizes: `sizes` are the rows of each table, view and channel by name.
-
-    `values` are the distinct values that a column of one of these is known to have, by name and column.
+    """What is expected of relations over the `sizes` of tables and views, and of what is sent: see
+    `ivm.analysis.expected`.
     """
 
-    def __init__(self, sizes: Mapping[str, float], values: Mapping[tuple[str, int], float]) -> None:
-        self.sizes = dict(sizes)
-        self.values = dict(values)
-        self._counts: dict[int, tuple[Relation, float]] = {}
+    def __init__(self, sizes: Mapping[str, float]) -> None:
+        self._sizes = dict(sizes)
+        self._sent: dict[str, Expected] = {}
+        self._known: dict[int, tuple[Relation, Expected]] = {}
+
+    def of(self, relation: Relation) -> Expected:
+        """What is expected of a relation."""
+        known = self._known.get(id(relation))
+        if known is None:
+            known = self._known[id(relation)] = relation, self._expected(relation)
+        return known[1]
 
     def count(self, relation: Relation) -> float:
         """The rows to expect."""
-        known = self._counts.get(id(relation))
-        if known is None:
-            known = self._counts[id(relation)] = relation, self._count(relation)
-        return known[1]
+        return self.of(relation).rows
 
     def distinct(self, relation: Relation, column: int) -> float:
         """The distinct values to expect in a column; at least 1."""
-        return max(1.0, min(self.count(relation), self._distinct(relation, column)))
+        return max(1.0, self.of(relation).distinct(column))
 
     def combinations(self, relation: Relation, columns: Iterable[int]) -> float:
-        """The same of several columns together, if they were independent; no more than there are rows."""
-        product = prod(self.distinct(relation, column) for column in columns)
-        return max(1.0, min(self.count(relation), product))
+        """The same of several columns together; no more than there are rows."""
+        return max(1.0, self.of(relation).combinations(columns))
 
-    def _count(self, relation: Relation) -> float:
+    def send(self, name: str, relation: Relation, times: float) -> float:
+        """By this name `times` as many rows are read as a relation has; how many that are."""
+        below = self.of(relation)
+        self._sent[name] = appended(below, below.width, times)
+        return self._sent[name].rows
+
+    def _expected(self, relation: Relation) -> Expected:
         match relation:
             case Get():
-                return self.sizes[relation.name]
+                sent = self._sent.get(relation.name)
+                named = relation.name, row(relation), self._sizes, relation.keys, relation.refers
+                return table(*named) if sent is None else sent
             case Constant():
-                return float(len(relation.rows))
-            case Unnest():
-                return self.count(relation.input) * ELEMENTS
-            case Filter():
-                return self.count(relation.input) * prod(map(selectivity, relation.predicates))
-            case Join():
-                return self.joined(relation.inputs, relation.equivalences)
-            case Reduce():
-                return self._groups(relation)
-            case TopK() if relation.limit is not None:
-                groups = self.combinations(relation.input, relation.group)
-                return min(self.count(relation.input), groups * relation.limit)
-            case Union():
-                return sum(map(self.count, relation.inputs))
+                return constant(relation.rows, len(relation.schema))
             case LetRec():  # nobody knows how much comes of it; as much as enters
-                return max((self.count(each) for each in nodes(relation) if isinstance(each, Get)), default=1.0)
+                rows = max((self.count(each) for each in nodes(relation) if isinstance(each, Get)), default=1.0)
+                return unknown(rows, len(relation.schema))
             case RecursiveGet():
-                return 1.0
-        return self.count(inputs_of(relation)[0])
+                return unknown(1.0, len(relation.schema))
+        return self._over(relation, [self.of(each) for each in inputs_of(relation)])
 
-    def joined(self, inputs: tuple[Relation, ...], classes: Iterable[tuple[int, ...]]) -> float:
-        """The product, divided for each class by the distinct values of all of its columns but the fewest."""
-        starts, total = offsets(inputs), prod(map(self.count, inputs))
-        for group in classes:
-            owners = [(bisect_right(starts, c) - 1, c) for c in group]
-            values = sorted(self.distinct(inputs[i], c - starts[i]) for i, c in owners)
-            total /= prod(values[1:])
-        return total
-
-    def _groups(self, relation: Reduce) -> float:
-        below, columns = relation.input, [key.index if isinstance(key, Column) else None for key in relation.keys]
-        rows = self.count(below)
-        known = [max(1.0, rows * _SHARE) if c is None else self.distinct(below, c) for c in columns]
-        most = prod(values**_MORE**place for place, values in enumerate(sorted(known, reverse=True)))
-        return max(1.0, min(rows, most)) if columns else 1.0
-
-    def _distinct(self, relation: Relation, column: int) -> float:
-        rows = self.count(relation)
-        if frozenset((column,)) in unique_keys(relation):
-            return rows
+    def _over(self, relation: Relation, inputs: list[Expected]) -> Expected:
+        below, width = inputs[0], len(relation.schema)
         match relation:
-            case Get():
-                return self.values.get((relation.name, column), _usual(relation.schema[column].type, rows))
-            case Filter() | Threshold():
-                return self.distinct(relation.input, column)
+            case Map():
+                return mapped(below, relation.scalars)
+            case Filter():
+                return filtered(below, relation.predicates)
             case Project():
-                return self.distinct(relation.input, relation.columns[column])
-            case Map() | Unnest() if column < len(relation.input.schema):
-                return self.distinct(relation.input, column)
+                return projected(below, relation.columns)
             case Join():
-                return self._of_join(relation, column)
-            case Reduce() if column < len(relation.keys):
-                key = relation.keys[column]
-                return self.distinct(relation.input, key.index) if isinstance(key, Column) else rows * _SHARE
-            case Reduce() if relation.aggregates[column - len(relation.keys)].function in ("count", "count_star"):
-                return float(rows**0.5)
-        return rows * _SHARE
+                return joined(inputs, relation.equivalences)
+            case Reduce():
+                return _groups(below, relation)
+            case TopK():
+                return first(below, relation.group, relation.limit)
+            case Union():
+                return summed(inputs, [isinstance(each, Negate) for each in relation.inputs])
+            case Threshold():
+                return distinct(below)
+            case Asof():
+                return appended(below, width, more=inputs[1])
+            case Unnest():
+                return appended(below, width, ELEMENTS)
+        return below if below.width == width else appended(below, width)
 
-    def _of_join(self, join: Join, column: int) -> float:
-        starts = offsets(join.inputs)
-        equal = next((group for group in join.equivalences if column in group), (column,))
-        owners = [(bisect_right(starts, c) - 1, c) for c in equal]
-        return min(self.distinct(join.inputs[i], c - starts[i]) for i, c in owners)
+
+def _groups(below: Expected, relation: Reduce) -> Expected:
+    read = (*relation.keys, *(each.arg for each in relation.aggregates if each.arg is not None))
+    made = [each for each in read if not isinstance(each, Column)]
+    places = [each.index if isinstance(each, Column) else below.width + made.index(each) for each in read]
+    left = iter(range(len(relation.keys), len(read)))
+    functions = [(each.function, None if each.arg is None else next(left)) for each in relation.aggregates]
+    return grouped(projected(mapped(below, made), places), len(relation.keys), functions)

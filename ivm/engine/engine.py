@@ -8,7 +8,7 @@ from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 
-from ivm.analysis.tables import tables_of
+from ivm.analysis.tables import sized_by, tables_of
 from ivm.catalog.errors import NumericError, StorageError
 from ivm.catalog.schema import Schema
 from ivm.catalog.schema import View as Definition
@@ -125,11 +125,12 @@ class Engine:
 
         `sizes`: of what it reads, where it is to be planned as it was once. `plan`: the one that it had.
         """
-        started, tables = perf_counter(), frozenset(tables_of(relation))
-        known = {**self.sizes(tables), **sizes}
+        started, sized = perf_counter(), frozenset(sized_by(relation))
+        known = {**self.sizes(sized), **sizes}
         if plan is None:
             plan = lower(optimize(relation), self.renderer.existing.above(known))
-        return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
+        told = {name: known[name] for name in sorted(sized & known.keys())}
+        return Planned(plan, frozenset(tables_of(relation)), told, (perf_counter() - started) * 1e3)
 
     def installed(
         self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once,

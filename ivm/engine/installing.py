@@ -31,7 +31,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A view before it is installed: its plan, what it reads, the sizes of that, and how long planning took."""
+    """A view before it is installed: its plan, what it reads, the sizes that decided, and how long planning took."""
 
     plan: Plan
     tables: frozenset[str]

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import log2
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, appended, projected
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of, total
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
 from ivm.sql.ir.compared_once import compared_once
@@ -58,14 +59,9 @@ class AsofPlan(Plan):
         """No more than the left."""
         return self.left.most_rows
 
-    def count(self, sizes: Sizes) -> float:
-        """The rows of the left."""
-        return sizes.count(self.left)
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The left's; of the right no more than there are rows."""
-        width = self.widths[0]
-        return sizes.distinct(self.left, column) if column < width else sizes.distinct(self.right, column - width)
+    def expected(self, sizes: Sizes) -> Expected:
+        """The rows of the left, each with one of the right."""
+        return appended(projected(sizes.of(self.left), range(self.widths[0])), len(self.row), more=sizes.of(self.right))
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """Both sides in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, appended, projected
 from ivm.catalog.names import key
 from ivm.plan.estimate import Estimate, rows_of
 from ivm.plan.node import Names, NamesOf, Plan, PlanOver, Sizes
@@ -57,9 +58,9 @@ class CalledPlan(PlanOver):
         names = self.input.names(names_of)
         return [f"called {self.function}({', '.join(names[place] for place in self.arguments)})"]
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's."""
-        return sizes.distinct(self.input, column) if column < self.width else None
+    def expected(self, sizes: Sizes) -> Expected:
+        """The input's, and the answers."""
+        return appended(projected(sizes.of(self.input), range(self.width)), len(self.row))
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """An answer for each combination of arguments."""

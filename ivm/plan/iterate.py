@@ -7,6 +7,7 @@ from functools import cached_property
 from math import log2
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, unknown
 from ivm.analysis.order_free import RoundOrder, order_of
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import GROUP, Estimate, rows_of, total
@@ -110,9 +111,9 @@ class IteratePlan(Plan):
             lines += [f"    {line}" for line in each.lines(names_of)]
         return lines
 
-    def count(self, sizes: Sizes) -> float:
-        """What enters."""
-        return sum(map(sizes.count, self.entered))
+    def expected(self, sizes: Sizes) -> Expected:
+        """As many rows as enter."""
+        return unknown(sum(map(sizes.count, self.entered)), len(self.row))
 
     def rounds(self, sizes: Sizes) -> float:
         """As many as its limit, else as paths in a random graph of the rows that enter are long."""
@@ -129,7 +130,7 @@ class IteratePlan(Plan):
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """As if all that enters had been found once, and were kept by round."""
-        rows = self.count(sizes)
+        rows = sizes.count(self)
         return total(rows_of(rows, each.row, GROUP) for each in self.bindings)
 
     def costs(self) -> Iterator[str]:
@@ -171,9 +172,9 @@ class LoopResultPlan(PlanOver):
         assert isinstance(self.input, IteratePlan), "the result of a loop is read of the loop"
         return [f"result {self.input.names_bound[self.binding]}"]
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """Nothing is known."""
-        return None
+    def expected(self, sizes: Sizes) -> Expected:
+        """Nothing is known but how many enter."""
+        return unknown(sizes.count(self.input), len(self.row))
 
 
 def lower_loop(relation: LetRec, read: tuple[int, ...], lower: Callable[[Relation], Plan]) -> LoopResultPlan:

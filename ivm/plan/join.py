@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 
+from ivm.analysis.expected import Expected, mapped, projected
+from ivm.analysis.expected_joins import joined
 from ivm.analysis.ranges import can_raise
-from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.join_keys import MOVED, Choice, sides_of
 from ivm.plan.mfp import Mfp, identity
@@ -212,25 +212,10 @@ class JoinPlan(Plan):
         """If it is a literal."""
         return self.final.is_constant(column)
 
-    def count(self, sizes: Sizes) -> float:
-        """The product, divided for each class by the distinct values of all of its columns but the fewest."""
-        total = prod(map(sizes.count, self.inputs)) * prod(map(selectivity, self.predicates))
-        for group in self.classes:
-            values = sorted(self._values(sizes, column) for column in group)
-            total /= prod(max(1.0, value) for value in values[1:])
-        return total
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The fewest of the columns that must be equal."""
-        place = self.final.projection[column]
-        if place >= self.final.width:
-            return None
-        return min(self._values(sizes, c) for c in next((g for g in self.classes if place in g), (place,)))
-
-    def _values(self, sizes: Sizes, column: int) -> float:
-        """The distinct values of a column of the joined row, in the input that it belongs to."""
-        number = bisect_right(self.offsets, column) - 1
-        return sizes.distinct(self.inputs[number], column - self.offsets[number])
+    def expected(self, sizes: Sizes) -> Expected:
+        """What of the inputs meets in the classes and passes the predicates."""
+        whole = joined([sizes.of(each) for each in self.inputs], self.classes, self.predicates)
+        return projected(mapped(whole, self.final.maps, self.predicates), self.final.projection)
 
     def passed(self, change: Change, rate: float) -> float:
         """What the paths find together."""

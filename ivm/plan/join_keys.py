@@ -15,6 +15,8 @@ from itertools import combinations
 from math import inf, log2, prod
 from typing import NamedTuple
 
+from ivm.analysis.expected import Expected
+from ivm.analysis.expected_joins import found
 from ivm.plan.node import Plan, Sizes
 
 Key = tuple[int, ...]
@@ -39,7 +41,6 @@ _MOST_ROWS = 1e100
 _ROWS = 1000.0
 _MOST_FOUND_UNSIZED = 16.0
 _REFERENCE, _PAIR_REFERENCE, _LEADING, _LEADING_ELSEWHERE, _PART, _ANY = 32.0, 125.0, 8.0, 2.0, 2.0, 10.0
-_DISTINCT = 0.1
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,21 @@ class Side:
     """One input of a join as the choice sees it; columns are the input's own.
 
     `classes`: the class of each column that is in one. `unique`: keys of which there is at most one row. `existing`:
-    keys by which it is arranged whatever is chosen. `rows`: how many there are, None if unknown. `filtered`: whether
-    predicates concern it alone. `silent`: whether its changes need no path.
+    keys by which it is arranged whatever is chosen. `expected`: its rows and their values, None if nothing is known.
+    `filtered`: whether predicates concern it alone. `silent`: whether its changes need no path.
     """
 
     classes: dict[int, int]
     unique: tuple[Key, ...]
     existing: frozenset[Key]
-    rows: float | None
+    expected: Expected | None
     filtered: bool
     silent: bool = False
+
+    @property
+    def rows(self) -> float | None:
+        """How many there are to be, None if that is unknown."""
+        return None if self.expected is None else self.expected.rows
 
     def columns_of(self, classes: Container[int]) -> Key:
         """The columns in these classes."""
@@ -75,8 +81,8 @@ def sides_of(plans: Sequence[Plan], classes: Iterable[tuple[int, ...]], sizes: S
     for group, columns in enumerate(classes):
         for number, column in map(owners.__getitem__, columns):
             own[number][column] = group
-    rows = [None if sizes is None else sizes.count(plan) for plan in plans]
-    return tuple(Side(own[i], plan.unique, frozenset(), rows[i], False) for i, plan in enumerate(plans))
+    expected = [None if sizes is None else sizes.of(plan) for plan in plans]
+    return tuple(Side(own[i], plan.unique, frozenset(), expected[i], False) for i, plan in enumerate(plans))
 
 
 class Step(NamedTuple):
@@ -143,8 +149,14 @@ class Choice:
         return tuple(i for i, side in enumerate(self.sides) if not side.silent)
 
     @cached_property
+    def _expected(self) -> tuple[Expected, ...] | None:
+        """What is expected of each side, if it is of all."""
+        known = tuple(side.expected for side in self.sides if side.expected is not None)
+        return known if len(known) == len(self.sides) else None
+
+    @property
     def _sized(self) -> bool:
-        return all(side.rows is not None for side in self.sides)
+        return self._expected is not None
 
     @cached_property
     def _largest(self) -> float:
@@ -224,34 +236,27 @@ class Choice:
         side = self.sides[target]
         if any(set(unique) <= set(key) for unique in side.unique):
             return 1.0
+        if self._expected is not None:
+            return max(1.0, found(target, key, self._expected, [each.classes for each in self.sides]))
         pending = {side.classes[c]: c for c in reversed(key)}
         shares: list[float] = []
-        for classes, rows in self._references(target):
+        for classes in self._references(target):
             if classes <= pending.keys():
-                shares.append(self._reference_share(side, classes, rows))
-                if not self._sized:
-                    shares += [self._part_share(target, pending[g]) for g in classes]
+                shares.append(_REFERENCE if len(classes) == 1 else _PAIR_REFERENCE)
+                shares += [self._part_share(target, pending[g]) for g in classes]
                 for group in classes:
                     del pending[group]
-        for column in pending.values():
-            shares.append(
-                max(1.0, _DISTINCT * (side.rows or 0)) if self._sized else _ANY * self._part_share(target, column)
-            )
-        return max(1.0, (side.rows or 0.0 if self._sized else _ROWS) / prod(shares))
+        shares += [_ANY * self._part_share(target, column) for column in pending.values()]
+        return max(1.0, _ROWS / prod(shares))
 
-    def _references(self, target: int) -> list[tuple[frozenset[int], float]]:
-        """Unique keys of other inputs, as classes, and how many values they have; those of most columns first."""
-        found: list[tuple[frozenset[int], float]] = []
+    def _references(self, target: int) -> list[frozenset[int]]:
+        """Unique keys of other inputs, as classes; those of most columns first."""
+        found: list[frozenset[int]] = []
         for number, side in enumerate(self.sides):
             for unique in side.unique if number != target else ():
                 if unique and all(c in side.classes for c in unique):
-                    found.append((frozenset(side.classes[c] for c in unique), side.rows or 0.0))
-        return sorted(found, key=lambda f: (-len(f[0]), f[1]))
-
-    def _reference_share(self, side: Side, classes: frozenset[int], rows: float) -> float:
-        if self._sized:
-            return max(1.0, min(rows, side.rows or 0.0))
-        return _REFERENCE if len(classes) == 1 else _PAIR_REFERENCE
+                    found.append(frozenset(side.classes[c] for c in unique))
+        return sorted(found, key=lambda classes: -len(classes))
 
     def _part_share(self, target: int, column: int) -> float:
         """What it tells that a column is part of a unique key: the first is what the others are numbered within."""

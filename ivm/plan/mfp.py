@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 
+from ivm.analysis.expected import Expected, filtered, mapped, projected
 from ivm.analysis.ranges import can_raise
-from ivm.analysis.selectivity import selectivity
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import TablePlan
 from ivm.sql.ir.compared_once import compared_once
 from ivm.sql.ir.rebuild import Row, row_of
 from ivm.sql.ir.relation import Filter, Map, Project, Relation
-from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
+from ivm.sql.ir.scalar import Column, Literal, Scalar, columns_of, remap, substitute
 from ivm.sql.ir.text import scalar_text
 
 
@@ -182,30 +181,15 @@ class MfpPlan(PlanOver):
         kept = {c: i for i, c in reversed(list(enumerate(self.mfp.projection)))}
         return tuple(tuple(kept[c] for c in key) for key in self.input.unique if kept.keys() >= set(key))
 
-    def count(self, sizes: Sizes) -> float:
-        """Those that pass the filters; one, if these give the whole of a key."""
-        rows = sizes.count(self.input)
-        given = {column for predicate in self.mfp.predicates for column in _given(predicate)}
-        if any(given.issuperset(key) for key in self.input.unique):
-            return min(rows, 1.0)
-        return rows * prod(map(selectivity, self.mfp.predicates))
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's, where it is passed on."""
-        place = self.mfp.projection[column]
-        return sizes.distinct(self.input, place) if place < self.mfp.width else None
+    def expected(self, sizes: Sizes) -> Expected:
+        """What passes the filters, and what is computed of it."""
+        maps, predicates = self.mfp.maps, self.mfp.predicates
+        whole = mapped(sizes.of(self.input), maps, predicates)
+        return projected(filtered(whole, predicates), self.mfp.projection)
 
     def passed(self, change: Change, rate: float) -> float:
         """Those that pass the filters."""
         return rate * change.kept(self.mfp.predicates)
-
-
-def _given(predicate: Scalar) -> tuple[int, ...]:
-    """The column that a predicate holds of one value alone."""
-    match predicate:
-        case Call("eq", (Column(column), Literal())) | Call("eq", (Literal(), Column(column))):
-            return (column,)
-    return ()
 
 
 def table_of(plan: Plan) -> tuple[TablePlan, tuple[int, ...]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, distinct, summed
 from ivm.plan.node import Change, Plan, PlanOver, Sizes
 from ivm.sql.ir.compared_once import compared_once
 from ivm.sql.ir.rebuild import Row
@@ -20,9 +21,9 @@ class UnionPlan(Plan):
         """The inputs."""
         return self.inputs
 
-    def count(self, sizes: Sizes) -> float:
-        """The sum."""
-        return sum(map(sizes.count, self.inputs))
+    def expected(self, sizes: Sizes) -> Expected:
+        """The sum, less what is taken away."""
+        return summed([sizes.of(each) for each in self.inputs], [isinstance(each, NegatePlan) for each in self.inputs])
 
 
 @compared_once
@@ -41,6 +42,10 @@ class ThresholdPlan(PlanOver):
     input: Plan
     row: Row
     state_kind: ClassVar[str | None] = "derived"
+
+    def expected(self, sizes: Sizes) -> Expected:
+        """Each row once."""
+        return distinct(sizes.of(self.input))
 
     def passed(self, change: Change, rate: float) -> float:
         """A lookup for each change."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, appended
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
 from ivm.sql.ir.rebuild import Row
@@ -25,9 +26,6 @@ NamesOf = Callable[[str], Names]
 
 SMALL = 1000
 """A collection that can never hold more rows than this is small: to compare a change with all of it is no cost."""
-
-_DISTINCT = 0.1
-"""The share of a column's rows that are distinct values, where nothing is known."""
 
 
 class Plan(ABC):
@@ -119,13 +117,10 @@ class Plan(ABC):
         """Whether a column has the same value in all rows, by the text of the query."""
         return False
 
-    def count(self, sizes: Sizes) -> float:
-        """The number of rows to expect; ask `Sizes.count`, which remembers it."""
-        return sizes.count(self.below()[0])
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The number of distinct values to expect in a column, no more than there are rows; None: nothing is known."""
-        return sizes.count(self) if (column,) in self.unique else None
+    def expected(self, sizes: Sizes) -> Expected:
+        """The rows and values to expect; ask `Sizes.of`, which remembers them."""
+        below = sizes.of(self.below()[0])
+        return below if below.width == len(self.row) else appended(below, len(self.row))
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """The state to expect; None if there is none."""
@@ -153,10 +148,6 @@ class PlanOver(Plan):
         """The input."""
         return (self.input,)
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's, whose columns these are."""
-        return sizes.distinct(self.input, column)
-
     def state(self, sizes: Sizes) -> Estimate | None:
         """The rows of the input in order, if it keeps any."""
         return rows_of(sizes.count(self.input), self.input.row, IN_ORDER) if self.state_kind else None
@@ -166,27 +157,26 @@ class PlanOver(Plan):
 class Sizes:
     """Expected sizes over the given ones; `rows` are those of each table and view by name.
 
-    What a lookup of a join finds follows from these and from the join's keys: see `ivm.plan.join_keys.Choice.found`.
+    See `ivm.analysis.expected`.
     """
 
     rows: Mapping[str, float]
-    _counts: dict[Plan, float] = field(default_factory=dict)
+    _known: dict[Plan, Expected] = field(default_factory=dict)
+
+    def of(self, plan: Plan) -> Expected:
+        """The rows that a plan is expected to yield, and the values of its columns."""
+        known = self._known.get(plan)
+        if known is None:
+            known = self._known[plan] = plan.expected(self)
+        return known
 
     def count(self, plan: Plan) -> float:
         """The number of rows that a plan is expected to yield."""
-        if plan not in self._counts:
-            self._counts[plan] = plan.count(self)
-        return self._counts[plan]
-
-    def distinct(self, plan: Plan, column: int) -> float:
-        """The number of distinct values that a column of a plan is expected to have."""
-        rows = self.count(plan)
-        known = plan.distinct(self, column)
-        return max(min(rows, 1.0), rows * _DISTINCT) if known is None else min(rows, known)
+        return self.of(plan).rows
 
     def combinations(self, plan: Plan, columns: tuple[int, ...]) -> float:
-        """The same of several columns together, if they were independent."""
-        return prod(self.distinct(plan, column) for column in columns)
+        """The number of values that columns of a plan are expected to have together."""
+        return self.of(plan).combinations(columns)
 
     def drawn(self, plan: Plan) -> float:
         """How many rows the contents of a plan are computed from: those of tables, views and stateful nodes."""
@@ -223,8 +213,7 @@ class Change:
         """The rows of a plan that agree on `columns`, at least 1."""
         if self.sizes is None:
             return 1.0
-        rows = self.sizes.count(plan)
-        return max(1.0, rows / max(1.0, min(rows, self.sizes.combinations(plan, columns))))
+        return max(1.0, self.sizes.count(plan) / max(1.0, self.sizes.combinations(plan, columns)))
 
 
 def nodes_of(plan: Plan) -> Iterator[Plan]:

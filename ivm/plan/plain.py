@@ -37,6 +37,7 @@ from ivm.plan.within_loop import (
     SignedPlan,
     UnsignedPlan,
 )
+from ivm.sql.ir.reference import Reference
 from ivm.sql.ir.relation import Order
 from ivm.sql.ir.scalar import Call, Column, Literal
 from ivm.sql.ir.window_function import Frame
@@ -56,7 +57,7 @@ PARTS = (
         ByRoundPlan,
     ),
     *(UnsignedPlan, ByRoundPlan, GivenPlan, RoundOrder, Valued),
-    *(AggregatePlan, WindowFunctionPlan, Frame, Order, Mfp, Column, Literal, Call, SqlType),
+    *(AggregatePlan, WindowFunctionPlan, Frame, Order, Mfp, Column, Literal, Call, Reference, SqlType),
 )
 """All that plans are made of, beside tuples, numbers and texts."""
 _BY_NAME: Mapping[str, Any] = {each.__name__: each for each in PARTS}

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import log2
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, grouped
 from ivm.catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
@@ -90,14 +91,9 @@ class ReducePlan(PlanOver):
         """One, of constant keys."""
         return 1 if all(map(self.input.is_constant, range(self.keys))) else self.input.most_rows
 
-    def count(self, sizes: Sizes) -> float:
+    def expected(self, sizes: Sizes) -> Expected:
         """The combinations of keys."""
-        groups = sizes.combinations(self.input, tuple(range(self.keys)))
-        return min(groups, sizes.count(self.input)) if self.keys else 1.0
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """Of keys, the input's."""
-        return sizes.distinct(self.input, column) if column < self.keys else None
+        return grouped(sizes.of(self.input), self.keys, [(each.function, each.argument) for each in self.aggregates])
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """The groups, and the rows of the input as often as aggregates keep them in order."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import cached_property
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, constant, table
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
 from ivm.sql.ir.compared_once import compared_once
 from ivm.sql.ir.rebuild import Row, row
+from ivm.sql.ir.reference import Reference
 from ivm.sql.ir.relation import Get
 from ivm.sql.ir.scalar import Value
 
@@ -42,16 +45,16 @@ class Named(Plan):
 
     called = short_text
 
-    def count(self, sizes: Sizes) -> float:
-        """As given."""
-        return sizes.rows.get(self.name, 0.0)
+    def expected(self, sizes: Sizes) -> Expected:
+        """As many rows as given."""
+        return table(self.name, self.row, sizes.rows)
 
 
 @compared_once
 class TablePlan(Named):
     """The changes of a base table. State: the table's own store, shared by everything.
 
-    `append_only`: its rows never go. `static`: it has no changes while the plan runs.
+    `append_only`: its rows never go. `static`: it has no changes while the plan runs. `refers`: see `Get`.
     """
 
     name: str
@@ -59,6 +62,7 @@ class TablePlan(Named):
     unique: tuple[tuple[int, ...], ...] = ()
     append_only: bool = False
     static: bool = False
+    refers: tuple[Reference, ...] = field(default=(), compare=False)
 
     def lines(self, names_of: NamesOf) -> list[str]:
         """With what is declared of its changes."""
@@ -79,6 +83,10 @@ class TablePlan(Named):
     def most_rows(self) -> int | None:  # type: ignore[override]
         """One, if it is known to have no more."""
         return 1 if () in self.unique else None
+
+    def expected(self, sizes: Sizes) -> Expected:
+        """The rows as given, the values by keys and foreign keys."""
+        return table(self.name, self.row, sizes.rows, self.unique, self.refers)
 
     def passed(self, change: Change, rate: float) -> float:
         """The change itself, if it is of this table."""
@@ -114,9 +122,9 @@ class ConstantPlan(Plan):
         """Those that there are."""
         return len(self.rows)
 
-    def count(self, sizes: Sizes) -> float:
+    def expected(self, sizes: Sizes) -> Expected:
         """Those that there are."""
-        return float(len(self.rows))
+        return constant(self.rows, len(self.row))
 
 
 def lower_get(relation: Get) -> Plan:
@@ -124,4 +132,4 @@ def lower_get(relation: Get) -> Plan:
     columns = row(relation)
     if not relation.is_table:
         return ViewPlan(relation.name, columns)
-    return TablePlan(relation.name, columns, relation.keys, relation.append_only, relation.static)
+    return TablePlan(relation.name, columns, relation.keys, relation.append_only, relation.static, relation.refers)

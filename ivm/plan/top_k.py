@@ -7,6 +7,7 @@ from functools import cached_property
 from math import log2
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, first
 from ivm.catalog.types import Physical
 from ivm.plan.estimate import GROUP, Estimate, rows_of
 from ivm.plan.node import Change, NamesOf, Plan, PlanOver, Sizes, order_text
@@ -51,10 +52,9 @@ class TopKPlan(PlanOver):
         bounded = not self.group and self.limit is not None and not self.ties
         return self.limit if bounded else self.input.most_rows
 
-    def count(self, sizes: Sizes) -> float:
+    def expected(self, sizes: Sizes) -> Expected:
         """The limit for each group."""
-        rows = sizes.count(self.input)
-        return rows if self.limit is None else min(rows, self.limit * sizes.combinations(self.input, self.group))
+        return first(sizes.of(self.input), self.group, self.limit)
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """The first rows, or all of the input."""

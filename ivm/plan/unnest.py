@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, appended, projected
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import ELEMENTS
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
@@ -52,13 +53,10 @@ class UnnestPlan(PlanOver):
         more = (" numbered" if self.numbered else "") + (" optional" if self.optional else "")
         return [f"unnest {', '.join(scalar_text(each, names) for each in self.lists)}{more}"]
 
-    def count(self, sizes: Sizes) -> float:
+    def expected(self, sizes: Sizes) -> Expected:
         """Some for each list."""
-        return sizes.count(self.input) * ELEMENTS
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's."""
-        return sizes.distinct(self.input, column) if column < self.width else None
+        below = projected(sizes.of(self.input), range(self.width))
+        return appended(below, len(self.row), ELEMENTS)
 
     def passed(self, change: Change, rate: float) -> float:
         """A change for each element."""

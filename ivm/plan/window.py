@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, appended, projected
 from ivm.catalog.types import SqlType
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
 from ivm.sql.ir.aggregates import AGGREGATES, Reduction
@@ -100,9 +101,9 @@ class WindowPlan(PlanOver):
         functions = [f"    {each.text(names)}" for each in self.functions]
         return [f"window{by} order=[{order_text(self.order, names)}]", *functions]
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's."""
-        return sizes.distinct(self.input, column) if column < self.width else None
+    def expected(self, sizes: Sizes) -> Expected:
+        """The input's, and what is computed."""
+        return appended(projected(sizes.of(self.input), range(self.width)), len(self.row))
 
     def passed(self, change: Change, rate: float) -> float:
         """The rows that the functions reach get other values."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from ivm.analysis.expected import Expected, unknown
 from ivm.catalog.types import BIGINT, Physical
 from ivm.plan.lift import ROUND, SIGN, ByRound
 from ivm.plan.multiplicities import ThresholdPlan
@@ -41,9 +42,9 @@ class FedPlan(Plan):
         """The name of the binding."""
         return self.name
 
-    def count(self, sizes: Sizes) -> float:
-        """Nobody knows; as many as there are of the largest table."""
-        return max(sizes.rows.values(), default=0.0)
+    def expected(self, sizes: Sizes) -> Expected:
+        """Nobody knows; as many rows as the largest table has."""
+        return unknown(max(sizes.rows.values(), default=0.0), len(self.row))
 
 
 @compared_once
@@ -58,9 +59,9 @@ class GivenPlan(Plan):
         """By their places."""
         return tuple(f"#{i}" for i in range(len(self.row)))
 
-    def count(self, sizes: Sizes) -> float:
+    def expected(self, sizes: Sizes) -> Expected:
         """Nobody knows."""
-        return 0.0
+        return unknown(0.0, len(self.row))
 
 
 @compared_once
@@ -185,9 +186,9 @@ class ByRoundPlan(PlanOver):
         first, *more = self.over.lines(names_of)
         return [f"{'settled' if self.settled else 'by round'}: {first}", *more]
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """Nothing is known."""
-        return None
+    def expected(self, sizes: Sizes) -> Expected:
+        """As many rows as come, of which nothing is known."""
+        return unknown(sizes.count(self.input), len(self.row))
 
     def passed(self, change: Change, rate: float) -> float:
         """A group; where it does not add up, all of its rows."""

@@ -24,10 +24,11 @@ from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.intake.formats import taken
 from ivm.results.result import Result, counted
-from ivm.session.adhoc import Ask, change, told_of_columns, wrote
+from ivm.session.adhoc import Ask, change
 from ivm.session.core import Core
 from ivm.session.putting import key_columns, meetings, put, replaced
 from ivm.session.taking import commit_taken
+from ivm.session.writing import write
 from ivm.sql.changes import (
     NEW,
     OLD,
@@ -41,11 +42,10 @@ from ivm.sql.changes import (
     rows_to_delete,
     rows_to_insert,
     rows_to_update,
-    without_hugeints,
 )
 from ivm.sql.json_file import keys, keys_of, objects
 from ivm.sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
-from ivm.sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
+from ivm.sql.statements import Conflict, Copy, Delete, Insert, Merge, Update
 
 _Told = Callable[[Progress], None] | None
 
@@ -205,16 +205,8 @@ def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:
             "with ivm.connect(external_access=True)"
         )
     if statement.query is not None:
-        return _write(core, statement, statement.query)
+        return write(core, statement, statement.query)
     return _read(core, statement, progress)
-
-
-def _write(core: Core, statement: Copy, query: Query) -> Result:
-    options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
-    rows = query.text
-    if statement.format == "parquet":
-        rows = without_hugeints(rows, told_of_columns(core, query, "duckdb").to_pylist())
-    return counted(wrote(core, f"COPY ({rows}) TO {as_literal(statement.path)} ({options})", query.names))
 
 
 def _read(core: Core, statement: Copy, progress: _Told) -> Result:

@@ -81,3 +81,9 @@ class Loads(Protocol):
     def told(self, query: str, form: str) -> pa.Table | None:
         """What a `form` of a SELECT answers that asks of its columns alone. None: rows are needed for it."""
         ...
+
+    def write(self, query: str, options: str, folder: str, format: str) -> int | None:
+        """Write the rows of a SELECT to files of a folder, see `ivm.session.writing`, by COPY with `options`; how many
+        rows. None: it is to be done in another way, and there may be some files.
+        """
+        ...

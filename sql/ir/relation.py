@@ -8,7 +8,7 @@ Nodes are frozen and compare by value, so relations are equal wherever they were
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from ivm.catalog.schema import Field, Schema
@@ -32,6 +32,8 @@ class Get(Remembering):
 
     `references`: foreign keys that are enforced. `append_only`: rows come, but never go. `static`: neither.
     `differs`: it is a difference, of which rows may have negative multiplicities. `holding`: what is true of all rows.
+    `refers`: foreign keys whether enforced or not, also those of the tables that they refer to, and as references to
+    itself what is declared UNIQUE; it is for estimates, and two that differ in nothing else are equal.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Get(Remembering):
     static: bool = False
     differs: bool = False
     holding: tuple[Scalar, ...] = ()
+    refers: tuple[Reference, ...] = field(default=(), compare=False)
 
 
 @compared_once

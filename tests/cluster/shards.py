@@ -127,12 +127,12 @@ class Shards:
             if change[0] == "begin":
                 view, old, new = next(each for each in new.views if old.find(each.name) is None), Catalog(), Catalog()
                 new.content = {view.name: view}
-            definition = orders.Definition.between(old, new, _time(change), made).planned(SIZES, {("sale", 1): 1_000.0})
+            definition = orders.Definition.between(old, new, _time(change), made).planned(SIZES)
             return definition.at(_STAGES[change[0]]).text(), none
         if change[0] == "together":
             old, new = catalogs()[change[1]], catalogs()[change[1] + 1]
             made = [table.name for table in new.tables if old.find(table.name) is None]
-            definition = orders.Definition.between(old, new, 0, made).planned(SIZES, {("sale", 1): 1_000.0})
+            definition = orders.Definition.between(old, new, 0, made).planned(SIZES)
             return definition.followed_by(orders.Commit(change[2])).text(), self._given(change[3])
         return orders.Commit(_time(change)).text(), self._given(change)
 

@@ -22,7 +22,6 @@ TABLES = """
     CREATE TABLE line (id BIGINT, number BIGINT, y BIGINT NOT NULL, PRIMARY KEY (id, number)) PARTITIONED BY (id);
 """
 SIZES = {"small": 25.0, "a": 1e6, "b": 1e6, "line": 4e6}
-VALUES = {("line", 2): 2e5}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def distributed():
     placed = {table.name: (placement_of(table), 1) for table in catalog.tables}
 
     def found(text: str, shards: int = 8) -> Distributed:
-        return distribute(optimize(bind(text, catalog, "duckdb").relation), placed, SIZES, VALUES, Channels(), shards)
+        return distribute(optimize(bind(text, catalog, "duckdb").relation), placed, SIZES, Channels(), shards)
 
     return found
 

@@ -39,7 +39,7 @@ def distributed() -> Found:
     placed = {table.name: (placement_of(table), 1) for table in catalog.tables}
 
     def found(text: str) -> Distributed:
-        return distribute(optimize(bind(text, catalog, "duckdb").relation), placed, SIZES, {}, Channels(), 8)
+        return distribute(optimize(bind(text, catalog, "duckdb").relation), placed, SIZES, Channels(), 8)
 
     return found
 

@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 
 import ivm
+from ivm.analysis.expected import Expected, table
+from ivm.catalog.types import BIGINT
 from ivm.plan.join_keys import Choice, Side, Step
 from ivm.session.database import core_of
+from ivm.sql.ir.scalar import Column
 
 # Orders (order), lines (order, number, supplier, part), suppliers (supplier): classes 0 = order, 1 = supplier.
 ORDERS = Side({0: 0, 1: 2}, ((0,),), frozenset({(0,)}), None, False)
 LINES = Side({0: 0, 2: 1}, ((0, 1),), frozenset({(0, 1)}), None, False)
 SUPPLIERS = Side({0: 1, 1: 2}, ((0,),), frozenset({(0,)}), None, False)  # class 2: the nation of both
+
+
+def _sized(rows: float, *key: int) -> Expected:
+    """What is expected of so many rows of two columns, with a unique key."""
+    return table(f"t{rows}", (Column(0, BIGINT), Column(1, BIGINT)), {f"t{rows}": rows}, (key,) if key else ())
 
 
 def _keys(choice: Choice, target: int) -> set[tuple[int, ...]]:
@@ -33,12 +41,12 @@ def test_a_key_of_few_rows_serves_where_more_columns_are_bound() -> None:
 
 def test_sizes_tell_that_a_key_has_too_many_rows() -> None:
     """Lines have 600 rows a supplier: its index is no substitute for that by both columns; 4 an order: that one is."""
-    pair = Side({0: 0, 1: 1}, ((0, 1),), frozenset({(0, 1)}), 8_000.0, False)
+    pair = Side({0: 0, 1: 1}, ((0, 1),), frozenset({(0, 1)}), _sized(8_000.0, 0, 1), False)
     first, second = (
-        Side({0: 0}, ((0,),), frozenset({(0,)}), 2_000.0, False),
-        Side({0: 1}, ((0,),), frozenset({(0,)}), 10.0, False),
+        Side({0: 0}, ((0,),), frozenset({(0,)}), _sized(2_000.0, 0), False),
+        Side({0: 1}, ((0,),), frozenset({(0,)}), _sized(10.0, 0), False),
     )
-    lines = Side({0: 0, 1: 1}, (), frozenset({(1,)}), 6_000.0, False)
+    lines = Side({0: 0, 1: 1}, (), frozenset({(1,)}), _sized(6_000.0), False)
     by_second = Choice((lines, pair, first, second), ()).ways()[1].steps
     assert next(step for step in by_second if step.input == 0).key in {(0, 1), (0,)}
     by_first = Choice((replace(lines, existing=frozenset({(0,)})), pair, first, second), ()).ways()[1].steps

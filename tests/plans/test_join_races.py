@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ivm
+from ivm.analysis.expected import unknown
 from ivm.plan.join_keys import Side, Step
 from ivm.plan.join_races import cycle, raced
 from tests.engine.chunks import sizes_from
@@ -26,7 +27,8 @@ CYCLES = {"triangle": 3, "four": 4, "clique": 6, "with ears": 3, "apart": 3, "th
 
 
 def _sides(*edges: tuple[int, ...], unique: tuple[tuple[int, ...], ...] = (), rows: float | None = None) -> list[Side]:
-    return [Side(dict(enumerate(edge)), unique, frozenset(unique), rows, False) for edge in edges]
+    expected = None if rows is None else unknown(rows, 3)
+    return [Side(dict(enumerate(edge)), unique, frozenset(unique), expected, False) for edge in edges]
 
 
 @pytest.mark.parametrize("name", EDGES)

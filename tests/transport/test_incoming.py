@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import ivm
 import ivm.spark
-from ivm.cluster import file_parts
+from ivm.cluster import csv_pieces, file_parts
 from ivm.cluster.tables import ShardedTables
 from ivm.session.database import core_of
 from ivm.spark import loader
@@ -91,6 +91,31 @@ def test_copy_and_insert_of_files(shop, here, files):
         ("Oslo", 2000, Decimal("2000.00")),
         ("a,b", 1, Decimal("1.00")),
         ("c", 1, Decimal("1.00")),
+    ]
+
+
+def test_one_large_file_of_csv_is_read_in_pieces(shop, here, files, monkeypatch):
+    monkeypatch.setattr(csv_pieces, "_TIMES", 1)
+    parts_of, pieces = file_parts.parts_of, list[int]()
+
+    def counted(text, readers):
+        found = parts_of(text, readers)
+        pieces.append(len(found.arguments))
+        return found
+
+    monkeypatch.setattr(loader, "parts_of", counted)
+    with ivm.connect(external_access=True) as one:
+        rows = "SELECT i AS id, 'Bern, \"B' || i AS city, i / 100 AS price FROM range(70000) t(i)"
+        one.sql(f"COPY ({rows}) TO '{files}/large.csv' (HEADER)")
+    for text in (
+        f"COPY sale FROM '{files}/large.csv' (HEADER)",
+        f"INSERT INTO sale SELECT -1 - id, city, price FROM '{files}/large.csv'",
+    ):
+        assert shop.sql(text).fetchall() == [(70000,)]
+    assert here == []
+    assert min(pieces) > 1
+    assert shop.sql("SELECT count(*), sum(id), sum(price), count(DISTINCT city) FROM sale").fetchall() == [
+        (140000, -70000, Decimal("48993000.00"), 70000)
     ]
 
 

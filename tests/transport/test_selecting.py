@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import ivm
 import ivm.spark
 from ivm.spark.database import SparkDatabase
+from tests.cluster import test_writing as writing
 from tests.cluster.test_selecting import OF_ALL, OF_SHARDS, TABLES, WRONG, nothing_comes_here, said, same
 
 MANY = "INSERT INTO bag SELECT 'x' || a, b + 1 FROM bag"
@@ -21,7 +22,10 @@ MANY = "INSERT INTO bag SELECT 'x' || a, b + 1 FROM bag"
 @pytest.fixture(scope="module")
 def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ivm.Database, SparkDatabase]]:
     folder = str(tmp_path_factory.mktemp("shop"))
-    with ivm.connect(compile="off") as one, ivm.spark.connect(spark, folder, shards=3) as db:
+    with (
+        ivm.connect(compile="off", external_access=True) as one,
+        ivm.spark.connect(spark, folder, shards=3, external_access=True) as db,
+    ):
         for each in (one, db):
             each.sql(TABLES)
         yield one, db
@@ -44,6 +48,18 @@ def test_what_is_wrong_changes_nothing(pair):
     assert (db.time, db._driver.version.version) == (time, version)
     assert said(db, OF_ALL[0]) == said(one, OF_ALL[0])
     same(one, db)
+
+
+def test_all_shards_write(pair, tmp_path):
+    how = writing.FORMATS[0]
+    for what in (writing.OF_SHARDS[0], writing.OF_SHARDS[2], writing.OF_ALL[0]):
+        found = []
+        for each in pair:
+            folder = tmp_path / f"{len(os.listdir(tmp_path))}"
+            count = each.sql(f"COPY {what} TO '{folder}' ({how}, PER_THREAD_OUTPUT)").fetchall()
+            found.append((count, writing.rows(folder, how)))
+        assert found[0] == found[1], what
+        assert what not in writing.OF_SHARDS or len(os.listdir(folder)) == 3
 
 
 def test_many_rows_go_by_files_and_a_worker_that_is_killed_is_made_up_for(pair):

@@ -8,6 +8,7 @@ from itertools import count
 
 from sqlglot import exp
 
+from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import BindError
 from ivm.catalog.names import key
 from ivm.catalog.schema import Field, Table, View
@@ -179,8 +180,25 @@ def _table(context: BindContext, table: Table) -> Relation:
         Reference(table.places(each.columns), target.name, target.places(each.referenced)) for each, target in enforced
     )
     return Get(
-        table.name, table.fields, keys, True, references, table.append_only, table.static, holding=holding(table)
-    )
+        table.name, table.fields, keys, True, references, table.append_only, table.static, holding=holding(table),
+        refers=tuple(_refers(context.catalog, table, frozenset())),
+    )  # fmt: skip
+
+
+def _refers(catalog: Catalog, table: Table, above: frozenset[str]) -> Iterator[Reference]:
+    """See `Get`."""
+    for unique in table.unique_constraints:
+        places = table.places(unique.columns)
+        yield Reference(places, table.name, places)
+    for each in table.foreign_keys:
+        target = catalog.find(each.table)
+        if not isinstance(target, Table) or target.name in above:
+            continue
+        own = dict(zip(target.places(each.referenced), table.places(each.columns), strict=True))
+        yield Reference(tuple(own.values()), target.name, tuple(own))
+        for further in _refers(catalog, target, above | {table.name}):
+            if further.table != target.name and own.keys() >= set(further.columns):
+                yield replace(further, columns=tuple(own[c] for c in further.columns))
 
 
 def _view(context: BindContext, view: View) -> Relation:
