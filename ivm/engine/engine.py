@@ -149,8 +149,8 @@ class Engine:
         the view; nothing else. They may be made too while `aside` does what it is given; it returns once the caller is
         alone again. `renderer`: see `beside`; it has the view then.
         """
-        views, renderer = {} if renderer is None else renderer.views, renderer or self.renderer
-        started, plan = perf_counter(), planned.plan
+        views, started = {} if renderer is None else renderer.views, perf_counter()
+        renderer, plan = renderer or self.renderer, planned.plan
         if self._memory_limit is not None:
             check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
@@ -172,13 +172,12 @@ class Engine:
         try:
             installation = Installation(aside, Errands(self.helpers), self.time)
             renderer.graph.install(installation)
-            node = yield from installation.bits(renderer.ended(f"view {name}", plan, end))
+            return (yield from installation.bits(renderer.ended(f"view {name}", plan, end)))
         except BaseException as error:
             self.sweep()
             if isinstance(error, NumericError):
                 raise type(error)(f"cannot create view {name} over the rows there are: {error}") from error
             raise
-        return node
 
     def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
         """The view of a name is this one from now on; see `put_all`."""

@@ -100,6 +100,7 @@ def test_one_large_file_of_csv_is_read_in_pieces(shop, here, files, monkeypatch)
 
     def counted(text, readers):
         found = parts_of(text, readers)
+        assert found is not None
         pieces.append(len(found.arguments))
         return found
 
