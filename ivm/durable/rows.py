@@ -115,7 +115,7 @@ def write_rows(
 ) -> WrittenRows:
     """Bring what is on disk up to date, with what was there after `since`. StorageError if that is not possible.
 
-    Cost: writes the rows that came, a few times over where they come in small numbers, a bit a row, and 17 bytes for
+    Cost: writes the rows that came, a few times over where they come in small numbers, a bit a row, and 16 bytes for
     each row that died since and each time at which some came.
     """
     is_known = known is not None and known.numbering is reader.numbering and known.names == tuple(names)
