@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Protocol
 
 from ivm.catalog.errors import StorageError
@@ -14,6 +15,8 @@ from ivm.cluster.protocol import Order, Status
 from ivm.cluster.versions import Version, Versions, made
 
 _EVERY = 64
+LOOKS = 1.0
+"""Seconds for which what was the last version is taken for it by who reads."""
 
 
 class Ledger(Protocol):
@@ -41,6 +44,12 @@ class Ledger(Protocol):
 
     def is_newest(self, version: Version) -> bool:
         """Whether no other version was published after this one, as far as anybody can know."""
+        ...
+
+    def watched(self, version: Version) -> Version:
+        """This version, for who reads it as the last one. StorageError if another was published after it, a second ago
+        or more.
+        """
         ...
 
     def beside(self, last: Version, shards: int) -> Ledger:
@@ -91,6 +100,10 @@ class InMemory:
         """It is: nobody knows of any but who has it."""
         return True
 
+    def watched(self, version: Version) -> Version:
+        """See `Ledger.watched`."""
+        return version
+
     def beside(self, last: Version, shards: int) -> InMemory:
         """See `Ledger.beside`."""
         return InMemory()
@@ -116,10 +129,25 @@ class InFolder(Versions):
         self.name = name
         self._root = root
         self._cleaner = cleaner or Cleaner(root)
+        self._looked = monotonic()
 
     def is_newest(self, version: Version) -> bool:
         """See `Ledger.is_newest`. Cost: a list and a file."""
         return self.newest().id == version.id
+
+    def watched(self, version: Version) -> Version:
+        """See `Ledger.watched`. Cost: a list, once in `LOOKS` seconds. Where none can be had, nobody can know."""
+        now = monotonic()
+        if now < self._looked + LOOKS:
+            return version
+        try:
+            last = self.last()
+        except StorageError:
+            return version
+        if last > version.version:
+            raise StorageError(_GONE_ON)
+        self._looked = now
+        return version
 
     def beside(self, last: Version, shards: int) -> InFolder:
         """See `Ledger.beside`. Cost: a small file, or two."""
@@ -152,7 +180,10 @@ def check_newest(ledger: Ledger, version: Version) -> None:
     StorageError if it was, as what this process knows may not be what there is any more.
     """
     if not ledger.is_newest(version):
-        raise StorageError(
-            "cannot go on: the last change was published, though that seemed to fail, or another driver has gone "
-            "on; open the database anew"
-        )
+        raise StorageError(_GONE_ON)
+
+
+_GONE_ON = (
+    "cannot go on: the last change was published, though that seemed to fail, or another driver has gone on; open the "
+    "database anew"
+)

@@ -65,8 +65,12 @@ class Versions:
 
     def newest(self) -> Version:
         """The last version that was published. Cost: a list and a file."""
+        return self.at(self.last())
+
+    def last(self) -> int:
+        """The number of the last version that was published; 0 for none. Cost: a list."""
         names = self.files.names(COMMITS)
-        return self.at(number_of(names[-1])) if names else Version()
+        return number_of(names[-1]) if names else 0
 
     def at(self, version: int) -> Version:
         """A version that was published, and not removed since. StorageError if it cannot be read."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResourceRequests
 from pyspark.sql import DataFrame, SparkSession
 
-from ivm.spark.settings import cores, is_one_process
+from ivm.spark.settings import cores, is_kept, is_one_process
 
 
 def anchor(session: SparkSession, shards: int, tasks: int, number: int) -> DataFrame:
@@ -25,20 +25,25 @@ def anchor(session: SparkSession, shards: int, tasks: int, number: int) -> DataF
     return rows.selectExpr(f"cast(id - {number} as int) as dst").repartitionById(tasks, "dst")
 
 
-def one_task_an_executor(settings: Mapping[str, str]) -> ResourceProfile | None:
-    """What a task must ask for to have an executor for itself; None in one process, where it cannot be asked for.
+def profile_of(settings: Mapping[str, str]) -> ResourceProfile | None:
+    """What a task of shards asks for; None for what any task does.
 
-    Tasks side by side would each take another worker of the pool, and load the shard there.
+    One core, however many others take, where all tasks run in one process of the executor (`settings.is_kept`). Else
+    all cores, since tasks side by side would each take another worker of the pool, and load the shard there; only
+    where driver and executor are one process that cannot be asked for.
     """
-    if is_one_process(settings):
+    wanted = 1 if is_kept(settings) else cores(settings) or 1
+    if is_one_process(settings) or (is_kept(settings) and int(settings.get("spark.task.cpus", 1)) == 1):
         return None
-    profile: ResourceProfile = ResourceProfileBuilder().require(TaskResourceRequests().cpus(cores(settings) or 1)).build
+    profile: ResourceProfile = ResourceProfileBuilder().require(TaskResourceRequests().cpus(wanted)).build
     return profile
 
 
 def most_tasks(session: SparkSession, settings: Mapping[str, str]) -> int:
-    """How many tasks of shards run side by side: one for each executor, or for each core where all is one process."""
-    return session.sparkContext.defaultParallelism if is_one_process(settings) else executors(session)
+    """How many tasks of shards run side by side: one for each process that may hold some."""
+    if is_one_process(settings) and not is_kept(settings):
+        return session.sparkContext.defaultParallelism
+    return executors(session)
 
 
 def executors(session: SparkSession) -> int:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _TASKS = "ivm.spark.tasks"
 FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest", f"{_TASKS}.rows_of_files")
+_SAID = ("shard", "payload")
 _ANSWER = "shard int, payload binary"
 
 
@@ -125,9 +126,9 @@ class OnSpark:
     def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
         """See `Transport.ask`: the answers pass through this process."""
         text = tasks.question_text(self._root, self.shards, version, question)
-        frame = self._spark.read(f"{_TASKS}.answers", text, _ANSWER)
-        rows = sorted(frame.collect(), key=lambda row: row.shard)
-        return [pa.ipc.open_stream(pa.py_buffer(bytes(row.payload))).read_all() for row in rows]
+        found = self._spark.answers(f"{_TASKS}.answers", text, _ANSWER)
+        rows = sorted(row for each in found for row in zip(*(each[name].to_pylist() for name in _SAID), strict=True))
+        return [pa.ipc.open_stream(pa.py_buffer(payload)).read_all() for _, payload in rows]
 
     def frame(
         self, version: Version, question: Question, fields: Iterable[Field], session: SparkSession | None = None

@@ -11,6 +11,9 @@ from importlib import import_module
 
 from pyspark import daemon
 
+from ivm.spark.home import is_held
+from ivm.spark.keeper import EXECUTOR, KEPT, Relay
+
 POOL = "IVM_POOL"
 """The variable that names a pool of workers; whoever has another value, or none, has other workers."""
 IMPORTS = "IVM_IMPORTS"
@@ -23,6 +26,9 @@ def main() -> None:
         import_module(name)
     if POOL in os.environ:
         gc.freeze()
+    if KEPT in os.environ:
+        os.environ[EXECUTOR] = str(os.getpid())
+        setattr(daemon, "worker", Relay(daemon.worker, is_held))  # noqa: B010  by which it runs tasks, whatever its type
     daemon.manager()
 
 

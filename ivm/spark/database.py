@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
-from ivm.catalog.errors import TypeMismatchError
+from ivm.catalog.errors import InterfaceError, TypeMismatchError
 from ivm.catalog.schema import Field
 from ivm.catalog.types import BIGINT
 from ivm.cluster.chains import folder_in
@@ -24,11 +24,11 @@ from ivm.intake.formats import Format
 from ivm.intake.spark_casts import quoted
 from ivm.session.database import core_of
 from ivm.session.sink import REFUSALS, BatchSink, OnError, SinkMode
-from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
 from ivm.spark.frame_times import timed
 from ivm.spark.loader import FileLoader
-from ivm.spark.settings import check_session
+from ivm.spark.sessions import settings_of
+from ivm.spark.settings import check_session, expected_executors
 from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
@@ -58,13 +58,14 @@ def connect(
             the one that is late is told so (StorageError), and has changed nothing.
         shards: Over how many engines the rows are spread. Each executor has as many of them as it must, in its Python
             worker, and one task at a level of a commit; so there should be as many as executors may ever be. Default:
-            that of the folder where there is one (`SparkDatabase.rescale` changes it), and as many as there are
-            executors for a new one.
+            that of the folder where there is one (`SparkDatabase.rescale` changes it), and for a new one as many as
+            there are to be executors by the settings of the session.
         history: For how many logical times before the present views can be read as of. Default: 0.
         external_access: As with `ivm.connect`. Default: False.
 
     Raises:
         UnsupportedError: The session's settings do not fit; the message has a line for each of them.
+        InterfaceError: `shards` is left out, and the settings do not say how many executors there are to be.
         ClusterError: Workers have another release of ivm, or of Python, or another folder.
         StorageError: The folder cannot be written.
     """
@@ -72,7 +73,7 @@ def connect(
     check_session(spark)
     address = address_of(path)
     ledger, newest = opened(Files(folder_of(address)))
-    count = newest.shards or (executors(spark) if shards is None else at_least_one(shards, "shards"))
+    count = newest.shards or _shards(spark, shards)
     transport = SparkTransport(spark, count, FUNCTIONS)
     try:
         carrier = OnSpark(transport, Root(address, folder_in(ledger.name), history, fresh()))
@@ -91,6 +92,19 @@ def connect(
         transport.close()
         raise
     return SparkDatabase(core)
+
+
+def _shards(spark: SparkSession, shards: int | None) -> int:
+    """Of a new database: not as many as have come by now, which might be another number a moment later."""
+    if shards is not None:
+        return at_least_one(shards, "shards")
+    found = expected_executors(settings_of(spark))
+    if found is None:
+        raise InterfaceError(
+            "cannot tell over how many shards to spread a new database, since the settings of the session do not say "
+            "how many executors there are to be (spark.executor.instances); give shards=, as many as there may ever be"
+        )
+    return found
 
 
 _MARKS = (Field("_time", BIGINT, nullable=False), Field("_diff", BIGINT, nullable=False))
@@ -229,7 +243,8 @@ class SparkView(ShardedReader):
         is: of what was read before the last commit a copy is loaded each time, as long as its logs are kept.
         """
         with self._lock:
-            definition, version = self._installed.definition, self._driver.version
+            definition = self._installed.definition
+            version = self._driver.ledger.watched(self._driver.version)
             frame = carrier_of(self._driver).frame(version, Question("view", definition.name), definition.columns)
         return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
 
@@ -239,8 +254,9 @@ class SparkView(ShardedReader):
         Use it before the next commit: a shard that is loaded anew knows nothing of times before.
         """
         with self._lock:
-            after, until = self._between(after, until)
-            definition, version = self._installed.definition, self._driver.version
+            after, until = self._between(after, until, self._readable()[0])
+            definition = self._installed.definition
+            version = self._driver.ledger.watched(self._driver.version)
             view = self._driver.views[definition.name]
             question = Question("history", definition.name, until, after=after)
             frame = carrier_of(self._driver).frame(version, question, [*definition.schema, *_MARKS])

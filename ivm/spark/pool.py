@@ -16,6 +16,7 @@ from itertools import count
 from pyspark import SparkContext
 
 from ivm.spark.daemon import IMPORTS, POOL
+from ivm.spark.keeper import KEPT
 
 _lock = threading.Lock()
 _taken: set[str] = set()
@@ -39,15 +40,19 @@ def release(name: str) -> None:
 
 @dataclass(frozen=True)
 class Pool:
-    """Workers by name, and what they import before they are forked if the daemon is ours."""
+    """Workers by name, and what they import before they are forked if the daemon is ours.
+
+    `is_kept`: whether their tasks run in one process of each executor; see `ivm.spark.keeper`.
+    """
 
     name: str
     imports: tuple[str, ...]
+    is_kept: bool = False
 
     @contextmanager
     def of(self, context: SparkContext) -> Iterator[None]:
         """Functions that are given to Spark within the block run in this pool."""
-        ours = {POOL: self.name, IMPORTS: ",".join(self.imports)}
+        ours = {POOL: self.name, IMPORTS: ",".join(self.imports), **({KEPT: "1"} if self.is_kept else {})}
         with _lock:  # one environment for all threads of the driver
             context.environment.update(ours)
             try:

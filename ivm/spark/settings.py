@@ -16,9 +16,15 @@ NEEDED = {
 }
 """Without these shards do not stay where they are, or run twice; a session that has others is refused."""
 
+DAEMON = "ivm.spark.daemon"
+"""The module that forks workers so."""
+
 ADVISED = {
-    # Workers are forked of a process that has imported the engine, in milliseconds instead of seconds.
-    "spark.python.daemon.module": "ivm.spark.daemon",
+    # Workers are forked of a process that has imported the engine, in milliseconds instead of seconds, and all tasks of
+    # shards run in one process of an executor, so that they need not have it for themselves.
+    "spark.python.daemon.module": DAEMON,
+    # A commit gets the next core that becomes free, rather than wait for all tasks of the jobs before it.
+    "spark.scheduler.mode": "FAIR",
     # A shard waits for its own executor rather than be loaded on another.
     "spark.locality.wait": "30s",
     # What a lost executor had is given up after a second instead of fifteen.
@@ -50,8 +56,17 @@ _DEFAULTS = {
     "spark.shuffle.reduceLocality.enabled": "true",
     "spark.speculation": "false",
 }
+_WHY_ADVISED = {
+    "spark.python.daemon.module": "else a commit waits until an executor has no other task, and is a job of Spark's",
+    "spark.scheduler.mode": "else jobs of commits wait for all tasks of the jobs before them",
+    "spark.locality.wait": "else a shard is soon loaded elsewhere when its executor is busy",
+    "spark.shuffle.io.maxRetries": "else a lost executor is waited for",
+    "spark.shuffle.io.retryWait": "else a lost executor is waited for",
+}
 _WHY = {
-    "spark.dynamicAllocation.enabled": "executors that are let go of take shards with them",
+    "spark.dynamicAllocation.enabled": (
+        "executors that are let go of take shards with them; spark.executor.instances says how many there are"
+    ),
     "spark.python.worker.reuse": "shards live in Python workers",
     "spark.shuffle.reduceLocality.enabled": "shards stay where they are, wherever their input is",
     "spark.speculation": "a second copy of a slow shard would have to be loaded first",
@@ -62,8 +77,9 @@ def check_session(spark: Any) -> None:
     """UnsupportedError for what is no session of Spark's that has its driver here, ClusterError for one that ended."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise UnsupportedError(
-            "cannot run a database on a session of Spark Connect: its driver is elsewhere, and that of a database is "
-            "this process; make a session with SparkSession.builder.master(...), or run this where the driver is"
+            "cannot run a database on a session of Spark Connect, as serverless ones are: its driver is elsewhere, and "
+            "that of a database is this process; make a session with SparkSession.builder.master(...), run this where "
+            "the driver is, or use ivm.connect, which takes rows as rows.toArrow()"
         )
     if not hasattr(spark, "sparkContext"):
         raise UnsupportedError(
@@ -96,11 +112,32 @@ def problems(settings: Mapping[str, str], version: str) -> Iterator[str]:
     wait = settings.get("spark.locality.wait", "3s")
     if _seconds(wait) < 1:
         yield f"spark.locality.wait is {wait}; set it to {ADVISED['spark.locality.wait']}: {_WHY['spark.speculation']}"
-    if cores(settings) is None:
+    if cores(settings) is None and not is_kept(settings):
         yield (
-            "spark.executor.cores is not set; set it to the cores of an executor: "
-            "one task at a time has all of them, so that a shard is in one process"
+            "spark.executor.cores is not set; set it to the cores of an executor: one task at a time has all of them, "
+            f"so that a shard is in one process; or set spark.python.daemon.module to {DAEMON}"
         )
+
+
+def lacking(settings: Mapping[str, str]) -> str | None:
+    """One line that names the advised settings that are not set, each with what it costs; None if all are."""
+    absent = [f"{name}={value} ({_WHY_ADVISED[name]})" for name, value in ADVISED.items() if name not in settings]
+    if not absent:
+        return None
+    return f"this Spark session is without settings that a database on it is advised to have: {'; '.join(absent)}"
+
+
+def expected_executors(settings: Mapping[str, str]) -> int | None:
+    """How many executors an application is to have by its settings, however many there are yet; None if unsaid."""
+    master = settings.get("spark.master", "")
+    if is_one_process(settings):
+        return 1
+    if local := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,.*\]", master):
+        return int(local[1])
+    if found := settings.get("spark.executor.instances"):
+        return int(found)
+    most, each = settings.get("spark.cores.max"), settings.get("spark.executor.cores")
+    return max(1, int(most) // int(each)) if master.startswith("spark://") and most and each else None
 
 
 def cores(settings: Mapping[str, str]) -> int | None:
@@ -111,6 +148,25 @@ def cores(settings: Mapping[str, str]) -> int | None:
     if found := settings.get("spark.executor.cores"):
         return int(found)
     return None if master.startswith("spark://") else 1
+
+
+def is_kept(settings: Mapping[str, str]) -> bool:
+    """True if all tasks of shards run in one process of an executor, whatever runs beside them."""
+    forks = settings.get("spark.python.use.daemon", "true").strip().lower() == "true"
+    return forks and settings.get("spark.python.daemon.module") == DAEMON
+
+
+_ENCRYPTING = (
+    "spark.authenticate.enableSaslEncryption",
+    "spark.network.crypto.enabled",
+    "spark.ssl.enabled",
+    "spark.ssl.rpc.enabled",
+)
+
+
+def is_encrypted(settings: Mapping[str, str]) -> bool:
+    """True if what machines say to each other is not to be read on its way."""
+    return any(settings.get(name, "false").strip().lower() == "true" for name in _ENCRYPTING)
 
 
 def is_one_process(settings: Mapping[str, str]) -> bool:

@@ -26,11 +26,15 @@ from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from ivm.catalog.errors import ClusterError, InterfaceError
-from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, one_task_an_executor
+from ivm.spark import direct
+from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, profile_of
 from ivm.spark.failure import as_one_error
 from ivm.spark.heartbeat import EVERY, Heartbeat
+from ivm.spark.home import Home
+from ivm.spark.keepers import Unreached
 from ivm.spark.pool import INGESTING, Pool, release, taken
-from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check
+from ivm.spark.sessions import is_running, own_session, scheduled_apart, settings_of, tell_once
+from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept
 from ivm.spark.worker import (
     FRAMES,
     PLACES,
@@ -101,8 +105,9 @@ class SparkTransport:
         Raises UnsupportedError for settings or a version of Spark that this cannot work with, ClusterError for workers
         that have another Python or another ivm than the driver.
         """
-        self._settings = _settings(spark)
+        self._settings = settings_of(spark)
         check(self._settings, spark.version)
+        tell_once(self._settings)
         self.shards = shards
         self.tasks = 1
         """How many tasks a stage has: each goes through the level of several shards, one after the other."""
@@ -110,12 +115,13 @@ class SparkTransport:
         self._functions = functions
         self.session = spark
         """The user's."""
-        self._session = _own_session(spark, shards)
+        self._session = own_session(spark, shards)
         imports = tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
-        self._pool = Pool(taken(), imports)
+        self._pool = Pool(taken(), imports, is_kept(self._settings))
         # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
         self._ingesting = Pool(INGESTING, imports)
-        self._profile = one_task_an_executor(self._settings)
+        self._keepers = direct.keepers_of(self._settings)
+        self._profile = profile_of(self._settings)
         self._number = next(_numbers)
         self._anchor = self._anchor_of(self._session)
         self._patient_until = 0.0
@@ -124,6 +130,8 @@ class SparkTransport:
         try:
             self._place()
         except BaseException:
+            if self._keepers is not None:
+                self._keepers.close()
             release(self._pool.name)
             raise
         self._heartbeat = Heartbeat(self._beat, heartbeat)
@@ -132,17 +140,19 @@ class SparkTransport:
     def run(self, order: bytes, levels: int, changes: Changes) -> list[Status]:
         """One commit: every status of every shard and level, by shard and level. Raises ClusterError if the job fails.
 
-        The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: a
-        Spark job of `levels` stages, one more where there are DataFrames; nothing grows with the rows on the driver
-        but what it holds itself.
+        The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: of
+        what the driver holds itself a request to each keeper and level; else a Spark job of `levels` stages, and one
+        more for DataFrames. Nothing grows with the rows on the driver but what it holds.
         """
         with self._working():
             if not self._is_balanced():
                 self._place()
-            with self._bounded(bool(changes.sent)):
-                rows = self._chain(order, levels, changes).collect()
-            self.places = {row.dst: row.place for row in rows}
-        statuses = sorted(Status(row.dst, row.level, bytes(row.payload)) for row in rows)
+            statuses = self._by_keepers(order, levels, changes)
+            if statuses is None:
+                with self._bounded(bool(changes.sent)):
+                    rows = self._chain(order, levels, changes).collect()
+                self.places = {row.dst: row.place for row in rows}
+                statuses = sorted(Status(row.dst, row.level, bytes(row.payload)) for row in rows)
         if len(statuses) != self.shards * levels:
             raise ClusterError(f"{len(statuses)} statuses came back of {self.shards} shards at {levels} levels")
         return statuses
@@ -155,6 +165,18 @@ class SparkTransport:
         """
         self._check_open()
         return self._among_shards(session or self.session, Read(function, argument, versions()), schema)
+
+    def answers(self, function: str, argument: bytes, schema: Any) -> list[pa.Table]:
+        """What `read` would give of all shards, brought here; where they are reached without a job, without one."""
+        keepers, what = self._keepers, Read(function, argument, versions())
+        self._check_open()
+        if keepers is not None and keepers.are_there(self.places.values()):
+            try:
+                found = direct.read(keepers, self.places, what)
+                return [pa.ipc.open_stream(stream).read_all() for _, stream in found]
+            except Unreached as error:
+                direct.told(error)
+        return [self.read(function, argument, schema).toArrow()]
 
     def apart(self, settings: Mapping[str, str]) -> SparkSession:
         """A new session beside the user's, with these settings of queries."""
@@ -174,8 +196,10 @@ class SparkTransport:
                 return
             self._is_closed = True
         self._heartbeat.stop()
-        if _is_running(self._session):
+        if is_running(self._session):
             self._anchor.unpersist()
+        if self._keepers is not None:
+            self._keepers.close()
         release(self._pool.name)
 
     def _anchor_of(self, session: SparkSession) -> DataFrame:
@@ -186,11 +210,33 @@ class SparkTransport:
         with self._pool.of(session.sparkContext):
             return self._anchor_of(session).mapInArrow(function, schema, profile=self._profile)
 
+    def _by_keepers(self, order: bytes, levels: int, changes: Changes) -> list[Status] | None:
+        """The same as a job, without one; None if somebody cannot be reached, or the rows are Spark's."""
+        keepers = self._keepers
+        if keepers is None or changes.frames or changes.sent or changes.scans:
+            return None
+        if not keepers.are_there(self.places.values()):
+            return None
+        stages = [self._stage(order, level, levels, {}) for level in range(1, levels + 1)]
+        try:
+            found = direct.run(keepers, self.places, stages, _by_shard(self._held(order, changes)))
+        except Unreached as error:  # by Spark it goes on whatever has died
+            direct.told(error)
+            return None
+        return sorted(Status(*each) for each in found)
+
+    def _stage(self, order: bytes, level: int, levels: int, given: Mapping[int, Sequence[bytes]]) -> Stage:
+        return Stage(self._functions.task, order, level, level == levels, versions(), given, self._home)
+
+    @property
+    def _home(self) -> Home | None:
+        return None if self._keepers is None else self._keepers.home
+
     def _chain(self, order: bytes, levels: int, changes: Changes) -> DataFrame:
         """The job of a commit: its stages, one behind the other."""
         frames, given = self._first(order, changes)
         for level in range(1, levels + 1):
-            stage = Stage(self._functions.task, order, level, level == levels, versions(), given if level == 1 else {})
+            stage = self._stage(order, level, levels, given if level == 1 else {})
             source = self._anchor
             if frames is not None:
                 # Its hint says that the anchor is held in memory; messages pass by. Its being left, that this is our
@@ -216,16 +262,17 @@ class SparkTransport:
                 )
                 frames.append(scans.mapInArrow(Scan(function, self._functions.rows, order, versions()), FRAMES))
         frames += changes.sent
-        held = [*changes.messages]
-        held += [
-            message
-            for table, rows in changes.rows.items()
-            for message in named(function)(order, table, iter(rows.to_batches()))
-        ]
+        held = self._held(order, changes)
         if sum(len(payload) for _, payload in held) > MOST_GIVEN:
             frames.append(self._session.createDataFrame(pa.Table.from_batches(framed((to, 0, x) for to, x in held))))
             held = []
         return _together(frames), _by_shard(held)
+
+    def _held(self, order: bytes, changes: Changes) -> list[Message]:
+        """What the driver has for shards itself."""
+        ingest = named(self._functions.ingest)
+        made = (ingest(order, table, iter(rows.to_batches())) for table, rows in changes.rows.items())
+        return [*changes.messages, *itertools.chain.from_iterable(made)]
 
     @contextmanager
     def _bounded(self, are_large: bool) -> Iterator[None]:
@@ -245,7 +292,8 @@ class SparkTransport:
         with self._lock:
             self._check_open()
             try:
-                yield
+                with scheduled_apart(self._session):
+                    yield
             finally:
                 self._heartbeat.note()
 
@@ -266,7 +314,7 @@ class SparkTransport:
 
     def _round(self, seconds: float) -> None:
         """A stage of tasks that do nothing for some seconds."""
-        work = Round(tuple(filter(None, self._functions)), seconds, versions())
+        work = Round(tuple(filter(None, self._functions)), seconds, versions(), self._home)
         self.places = {row.dst: row.place for row in self._among_shards(self._session, work, PLACES).collect()}
 
     def _is_balanced(self) -> bool:
@@ -287,8 +335,9 @@ class SparkTransport:
         if not self._lock.acquire(blocking=False):
             return
         try:
-            if not self._is_closed and _is_running(self._session):
-                self._rest()
+            if not self._is_closed and is_running(self._session):
+                with scheduled_apart(self._session):
+                    self._rest()
         finally:
             self._lock.release()
 
@@ -297,7 +346,8 @@ class SparkTransport:
         try:
             is_patient = time.monotonic() < self._patient_until
             if is_patient or (self._has_balance() and self.tasks == self._most_tasks()):
-                self._round(0)
+                if self._keepers is None or not self._keepers.are_there(self.places.values()):
+                    self._round(0)
             else:
                 self._place()
         except Exception:  # noqa: BLE001  of Spark, or of what is left of it
@@ -306,27 +356,6 @@ class SparkTransport:
 
 _numbers = itertools.count(1, 1 << 20)
 """What tells anchors of one Spark application apart."""
-
-
-def _settings(spark: SparkSession) -> dict[str, str]:
-    return dict(spark.sparkContext.getConf().getAll())
-
-
-def _own_session(spark: SparkSession, shards: int) -> SparkSession:
-    """A session on the same cluster, with the user's settings of queries but for those that commits need."""
-    own = spark.newSession()
-    before = own.conf.getAll
-    width = max(shards, spark.sparkContext.defaultParallelism)
-    ours = {**OF_SESSION, "spark.sql.shuffle.partitions": str(width)}
-    for name, value in {**spark.conf.getAll, **ours}.items():
-        if before.get(name) != value:
-            own.conf.set(name, value)
-    return own
-
-
-def _is_running(session: SparkSession) -> bool:
-    """True unless the Spark session was stopped."""
-    return session.sparkContext._jsc is not None
 
 
 def _together(frames: Sequence[DataFrame]) -> DataFrame | None:

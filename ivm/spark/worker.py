@@ -20,6 +20,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ivm.spark.home import Home, call
+from ivm.spark.keeper import EXECUTOR
+
 FRAMES = "dst int, level int, payload binary"
 """The columns in which messages and statuses travel from one stage to the next."""
 STATUSES = "dst int, level int, payload binary, place string"
@@ -79,7 +82,13 @@ def named(name: str) -> Callable[..., Any]:
 
 def place() -> str:
     """Where this process is: its machine, the executor (by the process that forks its workers), and its own id."""
-    return f"{socket.gethostname()}/{os.getppid()}/{os.getpid()}"
+    return f"{socket.gethostname()}/{os.environ.get(EXECUTOR) or os.getppid()}/{os.getpid()}"
+
+
+def call_home(home: Home | None) -> None:
+    """Let the driver reach this process, if it said where it is; see `ivm.spark.home`."""
+    if home is not None:
+        call(home, place())
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,8 @@ class Stage:
     """One level of a commit, for some of the shards: `task(order, shard, level, payloads)` gives messages for the next
     level, and a status.
 
-    `given`: messages for this level that come from the driver, by shard.
+    `given`: messages for this level that come from the driver, by shard. `home`: where a process that keeps shards
+    calls the driver.
     """
 
     task: str
@@ -135,10 +145,20 @@ class Stage:
     is_last: bool
     versions: Versions
     given: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
+    home: Home | None = None
+
+    def carried_out(self, payloads: Mapping[int, Sequence[bytes]]) -> list[Frame]:
+        """The same, in no task of Spark's, from what was sent to each of the shards: what they say, and statuses."""
+        self.versions.check()
+        statuses: list[Frame] = []
+        said = [*self._said({shard: [*each] for shard, each in payloads.items()}, statuses)]
+        _ended()
+        return statuses if self.is_last else said + statuses
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Messages and statuses as frames; at the last level statuses alone."""
         self.versions.check()
+        call_home(self.home)
         payloads, statuses = _received(batches)
         said = self._said(payloads, statuses)
         if self.is_last:
@@ -168,6 +188,11 @@ class Read:
     argument: bytes
     versions: Versions
 
+    def found(self, shards: Sequence[int]) -> list[bytes]:
+        """The same, in no task of Spark's: a stream of Arrow's IPC format for each shard."""
+        self.versions.check()
+        return [_stream_of(named(self.function)(self.argument, shard)) for shard in shards]
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the shards have."""
         self.versions.check()
@@ -183,10 +208,12 @@ class Round:
     imports: tuple[str, ...]
     seconds: float
     versions: Versions
+    home: Home | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Where the shards are."""
         self.versions.check()
+        call_home(self.home)
         shards = _shards(batches)
         for name in self.imports:
             named(name)
@@ -237,6 +264,15 @@ def _received(batches: Batches) -> tuple[dict[int, list[bytes]], list[Frame]]:
 def _shards(batches: Batches) -> list[int]:
     """The shards of a partition of the anchor."""
     return [shard for batch in batches for shard in batch.column(0).to_pylist()]
+
+
+def _stream_of(batches: Batches) -> bytes:
+    """Batches of one schema, of which there is at least one, as a stream of Arrow's IPC format."""
+    table = pa.Table.from_batches([*batches])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
 _tasks = 0

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -103,6 +104,15 @@ class Numbers:
         self.levels = levels
         self.expected.update(rows)
         return [{"shard": s.shard, "level": s.level, **json.loads(s.status)} for s in found]
+
+    def until_reached(self, are_reached: bool = True) -> None:
+        """All processes of shards have called the driver, or one has gone."""
+        until = time.monotonic() + 30
+        keepers = self.transport._keepers
+        assert keepers is not None
+        while keepers.are_there(self.transport.places.values()) != are_reached:
+            assert time.monotonic() < until, self.transport.places
+            time.sleep(0.01)
 
     def frame(self, rows: Mapping[int, int]) -> DataFrame:
         return self.spark.createDataFrame(list(rows.items()), "key bigint, n bigint").repartition(2)

@@ -9,7 +9,18 @@ import pytest
 
 import ivm.spark
 from ivm.catalog.errors import ClusterError, UnsupportedError
-from ivm.spark.settings import ADVISED, NEEDED, check, check_session, cores, is_one_process, problems
+from ivm.spark.sessions import tell_once
+from ivm.spark.settings import (
+    ADVISED,
+    NEEDED,
+    check,
+    check_session,
+    cores,
+    expected_executors,
+    is_kept,
+    is_one_process,
+    problems,
+)
 
 RIGHT = {**NEEDED, "spark.master": "spark://host:7077", "spark.executor.cores": "4"}
 
@@ -41,7 +52,7 @@ def test_each_setting_that_is_wrong_has_its_line(name, value, says):
 
 def test_what_is_no_session_of_this_process_is_refused_by_name():
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(UnsupportedError, match="on a session of Spark Connect: its driver is elsewhere"):
+    with pytest.raises(UnsupportedError, match="on a session of Spark Connect, as serverless ones are: its driver"):
         check_session(remote)
     with pytest.raises(UnsupportedError, match="on a str: it is no SparkSession; give one"):
         check_session("local[2]")
@@ -91,6 +102,44 @@ def test_the_cores_of_an_executor(settings, expected):
     assert cores(settings) == expected
     unknown = [line for line in problems({**NEEDED, **settings}, "4.3.0") if "spark.executor.cores is not set" in line]
     assert bool(unknown) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"spark.master": "local[4]"}, 1),
+        ({"spark.master": "local-cluster[3, 2, 1024]"}, 3),
+        ({"spark.master": "yarn"}, None),
+        ({"spark.master": "yarn", "spark.executor.instances": "8"}, 8),
+        ({"spark.master": "spark://host:7077"}, None),
+        ({"spark.master": "spark://host:7077", "spark.cores.max": "64", "spark.executor.cores": "8"}, 8),
+        ({"spark.master": "spark://host:7077", "spark.cores.max": "4", "spark.executor.cores": "8"}, 1),
+    ],
+)
+def test_how_many_executors_there_are_to_be(settings, expected):
+    assert expected_executors(settings) == expected
+
+
+def test_what_is_advised_and_not_set_is_said_once(caplog):
+    settings = {**RIGHT, **ADVISED, "spark.app.id": "told once"}
+    tell_once(settings)
+    assert not caplog.records
+    del settings["spark.scheduler.mode"], settings["spark.locality.wait"]
+    for _ in range(2):
+        tell_once(settings)
+    (record,) = caplog.records
+    assert "spark.scheduler.mode=FAIR (else jobs of commits wait" in record.message
+    assert "spark.locality.wait=30s (else" in record.message
+    assert "daemon" not in record.message
+
+
+def test_one_process_for_all_shards_of_an_executor_wants_no_cores_said():
+    kept = {**NEEDED, **ADVISED, "spark.master": "spark://host:7077"}
+    assert is_kept(kept)
+    assert not list(problems(kept, "4.3.0"))
+    assert not is_kept({**kept, "spark.python.use.daemon": "false"})
+    (line,) = problems({**kept, "spark.python.daemon.module": "mine"}, "4.3.0")
+    assert line.startswith("spark.executor.cores is not set; ")
 
 
 def test_one_process_is_told_from_a_cluster():

@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ivm.spark.worker import place
+
 _copies: dict[tuple[str, int, int], tuple[int, Counter[int]]] = {}
 """By root, shard and level: the version, and the numbers then. They are of one process."""
 
@@ -48,7 +50,7 @@ def task(order: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[l
     sent: dict[int, Counter[int]] = {}
     for key, n in came.items():
         sent.setdefault((key + 1) % what["shards"], Counter())[key + 1] += n
-    status = {"pid": os.getpid(), "executor": os.getppid(), "loaded": is_loaded, "total": now.total()}
+    status = {"pid": os.getpid(), "executor": place().split("/")[1], "loaded": is_loaded, "total": now.total()}
     return [(to, _payload(each)) for to, each in sent.items()], json.dumps(status).encode()
 
 
