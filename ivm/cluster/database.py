@@ -28,9 +28,10 @@ from ivm.cluster.reading import ShardedView, whole_changes
 from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
-from ivm.cluster.transport import InProcess, share_functions
+from ivm.cluster.transport import InProcess, share_functions, share_names
 from ivm.durable.restore import bound_again
 from ivm.engine.engine import Engine
+from ivm.engine.lasting import kept_since
 from ivm.engine.view import Contents, Installed, View
 from ivm.render.scalars.compiler import Compiler
 from ivm.results.difference import replaced
@@ -53,6 +54,7 @@ class ShardedCore(Core):
         self.distribution = partial(explained, driver)
         self.some_rows = partial(some_rows, driver)
         self.comes_with = Coming
+        self.parts = partial(parts_here, driver)
         self.loads = Loader(self, driver)
 
     def view(self, name: str) -> View:
@@ -71,6 +73,12 @@ class ShardedCore(Core):
         """See `Core.difference`. The rows of the successor are not there before its definition is published."""
         driver, before, name = self.driver, self.driver.contents(view), successor.definition.name
         return cache(lambda: replaced(before.changes(driver.time), driver.contents(name).changes(driver.time)))
+
+
+def parts_here(driver: Driver, view: str) -> Sequence[Installed]:
+    """The parts of a view that are in this process; none where shards are elsewhere. The caller has the lock."""
+    shards = driver.transport.residents if isinstance(driver.transport, InProcess) else ()
+    return [each.engine.views[view] for each in shards]
 
 
 class ShardedReader(View):
@@ -100,17 +108,18 @@ class ShardedReader(View):
         """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
         with self._lock:
             driver, name = self._driver, self._installed.definition.name
-            first, last = self._between(after, until)
+            since = kept_since(parts_here(driver, name), driver.since, driver.time)
+            first, last = self._between(after, until, since)
             parts = driver.ask(Question("history", name, last, after=first))
             whole = whole_changes(parts, driver.views[name])
             return parts[0] if whole is None else whole
 
-    def _between(self, after: int, until: int | None) -> tuple[int, int]:
-        """Two times, of which both can be read. BindError."""
+    def _between(self, after: int, until: int | None, since: int) -> tuple[int, int]:
+        """Two times, of which both can be read, as it is known `since` a time. BindError."""
         until = self._driver.time if until is None else whole_number(until, "until")
         after = whole_number(after, "after")
         for each in (after, until):
-            self._check_readable(each, self._readable()[0])
+            self._check_readable(each, since)
         return after, until
 
 
@@ -177,4 +186,5 @@ def in_process(shards: int, history: int, compile: str, sharing: bool, external_
     driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
     share_functions(residents, core.functions)
+    share_names(residents, driver.listeners.names)
     return ShardedDatabase(core)

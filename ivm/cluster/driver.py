@@ -25,13 +25,14 @@ from ivm.cluster.files import fresh
 from ivm.cluster.filler import Filler
 from ivm.cluster.ledger import Ledger, check_newest
 from ivm.cluster.levels import levels_over
+from ivm.cluster.named import put_views
 from ivm.cluster.placing import placement_of
 from ivm.cluster.planning import Beside, Guarding, check_not_followed, planned_over
 from ivm.cluster.protocol import Order, Status, raise_failure
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import Committing, PlannedView, ShardedContents, ShardedView, summed_sizes, whole_changes
 from ivm.cluster.tables import NewTable, ShardedTables
-from ivm.cluster.transport import Given, Transport
+from ivm.cluster.transport import Given, Transport, keep_for_names
 from ivm.cluster.versions import Version
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Placement
@@ -161,19 +162,16 @@ class Driver:
 
     def put(self, name: str, installed: ShardedView | None, oracle_sql: str | None) -> None:
         """The view of a name is this one from now on; see `put_all`."""
-        put_or_drop(self.views, name, installed)
-        put_or_drop(self.oracle_sql, name, oracle_sql)
-        self._keep_channels(self.channels if installed is None else installed.channels)
+        self._put({name: (installed, oracle_sql)}, self.channels if installed is None else installed.channels)
 
     def put_all(self, views: Mapping[str, tuple[ShardedView | None, str | None]], renderer: Beside | None) -> None:
-        """The views of these names are these from now on; see `Engine.put_all`.
+        """See `Engine.put_all`. It may be interrupted, and called again."""
+        self._put(views, self.channels if renderer is None else renderer.channels)
 
-        It may be interrupted, and called again.
-        """
-        for name, (installed, oracle_sql) in views.items():
-            put_or_drop(self.views, name, installed)
-            put_or_drop(self.oracle_sql, name, oracle_sql)
-        self._keep_channels(self.channels if renderer is None else renderer.channels)
+    def _put(self, views: Mapping[str, tuple[ShardedView | None, str | None]], channels: Channels) -> None:
+        put_views(self.listeners.names, self.time, self.views, self.oracle_sql, views)
+        keep_for_names(self.transport, self.listeners.names)
+        self._keep_channels(channels)
 
     def put_table(self, name: str, made: NewTable | None) -> None:
         """The table of a name is this one from now on, with its guards; see `put` and `guard`."""
@@ -393,7 +391,7 @@ class Driver:
     def _tells_times_apart(self, tables: Iterable[str]) -> bool:
         """Whether somebody asks what holds at each of a commit's times: who listens or follows, or a constraint."""
         is_followed = any(view.definition.change_feed for view in self.views.values())
-        return bool(self.listeners) or is_followed or self.tables.tell_times_apart(set(tables))
+        return bool(self.listeners or self.listeners.names) or is_followed or self.tables.tell_times_apart(set(tables))
 
     def _changes(self, time: int, view: str) -> Piece | None:
         found = whole_changes(self.transport.ask(self.version, Question("changes", view)), self.views[view])

@@ -11,11 +11,14 @@ from ivm.called import Functions
 from ivm.catalog.errors import Error
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.filler import Pace
+from ivm.cluster.named import NamesOfDriver
 from ivm.cluster.protocol import Failure, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.selection import Selection
 from ivm.cluster.versions import Version
+from ivm.engine.lasting import hold_for
+from ivm.subscriptions.names import Names
 
 Given = Mapping[int, Sequence[bytes]]
 """What the driver has for each shard at the first level."""
@@ -68,6 +71,18 @@ def share_functions(residents: Iterable[Resident], functions: Functions) -> None
         each.catalog.functions = functions.declared
 
 
+def share_names(residents: Iterable[Resident], names: Names) -> None:
+    """Have shards of this process keep what was not acknowledged by those who listen by a driver's names."""
+    for each in residents:
+        each.engine.listeners.names = NamesOfDriver(names)
+
+
+def keep_for_names(transport: Transport, names: Names) -> None:
+    """Have shards, if they are in this process, go by what views are called by now."""
+    for each in transport.residents if isinstance(transport, InProcess) else ():
+        hold_for(names, each.engine.views)
+
+
 class InProcess:
     """Shards in this process, in memory: one steps after the other."""
 
@@ -86,6 +101,8 @@ class InProcess:
         for each in residents:
             each.engine.begin_at(time)
         share_functions(residents, engine.renderer.functions)
+        names = engine.listeners.names
+        share_names(residents, names.names if isinstance(names, NamesOfDriver) else names)
         return InProcess(residents)
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:

@@ -87,6 +87,8 @@ class Core:
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
         """What loads what a SELECT answers, where rows are elsewhere."""
+        self.parts: Callable[[str], Sequence[Installed]] = lambda view: [self.engine.views[view]]
+        """The parts of a view, of which shards have one each; none where these are elsewhere."""
         self.comes_with: Callable[[Any, Any], Any] | None = None
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
         self.follows: Follows | None = None

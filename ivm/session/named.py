@@ -9,9 +9,10 @@ from typing import Any
 
 from ivm.arguments import at_least_one, whole_number
 from ivm.catalog.errors import BindError, InterfaceError, LagError, TypeMismatchError, UnsupportedError
-from ivm.engine.lasting import earliest, hold_for
+from ivm.engine.lasting import kept_since
 from ivm.engine.view import Installed
 from ivm.session.core import Core
+from ivm.session.defining import is_over_spark
 from ivm.session.subscribed_queries import Heard, forget_unheard
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.names import Named
@@ -25,15 +26,16 @@ KEEP = 1_000_000
 
 
 def check_name(core: Core, name: Any) -> str:
-    """The name of a subscription. TypeMismatchError if it is none, UnsupportedError over shards, AccessError where
+    """The name of a subscription. TypeMismatchError if it is none, UnsupportedError over Spark, AccessError where
     nothing may be written.
     """
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST:
         raise TypeMismatchError(f"name is {name!r:.100}, and must be a text of 1 to {_LONGEST} characters")
-    if not core.engine.is_whole:
+    if is_over_spark(core):
         raise UnsupportedError(
-            f"cannot keep what subscription {name!r} acknowledges: over shards that is not done; subscribe without a "
-            "name, keep `subscription.time` with what comes of the changes, and go on with from_time="
+            f"cannot keep what subscription {name!r} acknowledges: over Spark that is not done; subscribe without a "
+            "name, keep `subscription.time` with what comes of the changes, and go on with from_time=; or read the "
+            "change feed of the view as a stream of Spark's, which keeps a checkpoint"
         )
     core.check_writable()
     return name
@@ -90,7 +92,7 @@ def forget(core: Core, name: str) -> None:
         view = names.forget(name).view
         with core.lock:
             if view in core.engine.views:
-                core.engine.views[view].log.hold(names.of_view(view))
+                _hold(core, view, names.of_view(view))
     forget_unheard(core)
 
 
@@ -117,7 +119,7 @@ def _begun(
         installed, time = core.maintained(of.view), core.engine.time
         view = installed.definition.name
         named = Named(view, _said(of), _number_of(installed), -1, keep, time if after is None else after)
-        installed.log.hold((*names.of_view(view), named))
+        _hold(core, view, (*names.of_view(view), named))
     found = None
     try:
         found = subscribe(core, of, wish, snapshot=snapshot, from_time=after)
@@ -129,8 +131,15 @@ def _begun(
         raise
     finally:
         with core.lock:
-            hold_for(names, core.engine.views)
+            for each in core.engine.views:
+                _hold(core, each, names.of_view(each))
     return found
+
+
+def _hold(core: Core, view: str, names: tuple[Named, ...]) -> None:
+    """Have a view keep what these names have not acknowledged; the caller has the lock."""
+    for part in core.parts(view):
+        part.log.hold(names)
 
 
 def _resumed(core: Core, of: Heard, wish: Wish, name: str, after: int | None) -> Subscription:
@@ -140,7 +149,7 @@ def _resumed(core: Core, of: Heard, wish: Wish, name: str, after: int | None) ->
     time = named.time if after is None else after
     with core.lock:
         installed, engine = core.maintained(of.view), core.engine
-        since = max(installed.log.sealed.since, earliest(installed.log, engine.since, engine.time))
+        since = kept_since(core.parts(installed.definition.name), engine.since, engine.time)
         number = _number_of(installed)
     what = f"cannot go on with subscription {name!r} after time {time}"
     if time < named.time:

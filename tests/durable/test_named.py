@@ -135,10 +135,6 @@ def test_a_name_has_one_who_listens_and_one_view(path):
         late.acknowledge()
     with ivm.connect(path, compile="off", read_only=True) as db, pytest.raises(ivm.AccessError):
         db.subscribe("revenue", name="etl")
-    with ivm.connect(shards=2, compile="off") as db:
-        db.sql(MADE)
-        with pytest.raises(ivm.UnsupportedError, match="over shards"):
-            db.subscribe("revenue", name="etl")
 
 
 def test_a_view_of_a_query_is_there_as_long_as_somebody_may_come_back(path):

@@ -10,22 +10,25 @@ import pyarrow as pa
 from ivm.serve.postgres.errors import FEATURE, SqlStateError
 from ivm.serve.postgres.types import BOOL, INT8, Shape, shapes
 from ivm.session.database import Database
+from ivm.session.named import KEEP
 from ivm.subscriptions.subscription import Subscription
 
 TIME, PROGRESSED, DIFF = "mz_timestamp", "mz_progressed", "mz_diff"
 _SUBSCRIBE = re.compile(
-    r"""SUBSCRIBE\s+(?:TO\s+)?(?:\((?P<query>.*)\)|(?:VIEW\s+|TABLE\s+)?
+    r"""SUBSCRIBE\s+(?:TO\s+)?(?:\((?P<query>.*?)\)|(?:VIEW\s+|TABLE\s+)?
     (?P<view>(?:"[^"]*"|[\w$]+)(?:\.(?:"[^"]*"|[\w$]+))*))\s*
-    (?:WITH\s*\((?P<options>[^()]*)\)\s*)?(?:AS\s+OF\s+(?P<time>\d+)\s*)?""",
+    (?:WITH\s*\((?P<options>(?:'[^']*'|[^()'])*)\)\s*)?(?:AS\s+OF\s+(?P<time>\d+)\s*)?""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+_OPTION = re.compile(r"\s*(?P<word>\w+)\s*(?:=\s*)?(?:'(?P<text>(?:[^']|'')*)'|(?P<value>\w+))?\s*(?:,|$)")
+_KNOWN = ("snapshot", "progress", "name", "keep")
 _NO = ("false", "off", "0")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a SUBSCRIBE says. `view`: its name, or a query, if it `is_query`. `after`: from which time on changes are
-    told, in the place of all rows first.
+    told, in the place of all rows first. `name`, `keep`: by which it goes on, see `Database.subscribe`.
     """
 
     view: str
@@ -33,12 +36,16 @@ class Wanted:
     snapshot: bool = True
     progress: bool = False
     after: int | None = None
+    name: str | None = None
+    keep: int = KEEP
 
     def subscribed(self, db: Database) -> Following:
         """Who is told from now on. Raises what `Database.subscribe` raises."""
         snapshot = self.snapshot and self.after is None
         asked = db.sql(f"SELECT * FROM ({self.view}) LIMIT 0") if self.is_query else db.view(self.view)
-        found = db.subscribe(self.view, snapshot=snapshot, from_time=self.after, progress=self.progress)
+        found = db.subscribe(
+            self.view, snapshot=snapshot, from_time=self.after, progress=self.progress, name=self.name, keep=self.keep
+        )
         return Following(found, asked.schema, self.progress)
 
 
@@ -52,20 +59,31 @@ def wanted(text: str) -> Wanted | None:
             FEATURE, f"cannot carry out {text[:60]}; write SUBSCRIBE TO view [WITH (SNAPSHOT = false, PROGRESS)] [AS "
             "OF time], of a materialized view",
         )  # fmt: skip
-    said = dict(_option(each) for each in (found["options"] or "").split(",") if each.strip())
-    unknown = said.keys() - {"snapshot", "progress"}
-    if unknown:
-        raise SqlStateError(FEATURE, f"SUBSCRIBE has no option {unknown.pop()}; SNAPSHOT and PROGRESS are known")
+    said = _options(found["options"] or "")
     after = None if found["time"] is None else int(found["time"])
     view = found["query"] or found["view"].replace('"', "")
-    return Wanted(view, found["query"] is not None, said.get("snapshot", True), said.get("progress", False), after)
+    keep = said.get("keep", str(KEEP))
+    if not keep.isdecimal():
+        raise SqlStateError(FEATURE, f"KEEP is {keep!r}, and must be a number of rows")
+    snapshot, progress = (said.get(each, no).lower() not in _NO for each, no in (("snapshot", ""), ("progress", "0")))
+    return Wanted(view, found["query"] is not None, snapshot, progress, after, said.get("name"), int(keep))
 
 
-def _option(text: str) -> tuple[str, bool]:
-    name, _, value = text.partition("=")
-    words = name.split()
-    value = value.strip() or "".join(words[1:])
-    return words[0].lower(), value.lower() not in _NO
+def _options(text: str) -> dict[str, str]:
+    """What is said in WITH, by words in lower case. SqlStateError for what is not understood."""
+    said, at = dict[str, str](), 0
+    while text[at:].strip():
+        found = _OPTION.match(text, at)
+        word = "" if found is None else found["word"].lower()
+        if found is None or word not in _KNOWN:
+            raise SqlStateError(
+                FEATURE,
+                f"SUBSCRIBE has no option {word or text[at:].strip()}; SNAPSHOT, PROGRESS, NAME and KEEP are known",
+            )
+        quoted = found["text"]
+        said[word] = (found["value"] or "") if quoted is None else quoted.replace("''", "'")
+        at = found.end()
+    return said
 
 
 class Following:

@@ -145,7 +145,7 @@ class PgSession:
 
     def _carried_out(self, word: str, text: str, values: Sequence[str]) -> Outcome:
         written = filled_with_texts(text, values) if values else text
-        spoken = self.spoken.run(word, text) or self._with_cursors(word, written)
+        spoken = self.spoken.run(word, written) or self._with_cursors(word, written)
         if self.transactions.begun is None:
             self.cursors.end()
         if spoken is not None:

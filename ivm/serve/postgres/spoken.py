@@ -86,6 +86,9 @@ _REFRESH = re.compile(
     rf"REFRESH\s+MATERIALIZED\s+VIEW\s+(?:CONCURRENTLY\s+)?((?:{_PART})(?:\s*\.\s*(?:{_PART}))*)(?:\s+WITH\s+DATA)?",
     re.IGNORECASE,
 )
+_NAMED = r"(?P<name>'(?:[^']|'')*'|\"[^\"]+\"|[\w$]+)"
+_ACKNOWLEDGE = re.compile(rf"ACKNOWLEDGE\s+{_NAMED}\s+AS\s+OF\s+'?(?P<time>\d+)'?", re.IGNORECASE)
+_FORGET = re.compile(rf"DROP\s+SUBSCRIPTION\s+{_NAMED}", re.IGNORECASE)
 _BACK = re.compile(r"ROLLBACK(?:\s+(?:TRANSACTION|WORK))?\s+TO(?:\s+SAVEPOINT)?\s+(\S+)", re.IGNORECASE)
 
 
@@ -288,6 +291,28 @@ def _refresh(self: Spoken, text: str) -> Outcome:
     return Outcome("REFRESH MATERIALIZED VIEW")
 
 
+def _acknowledge(self: Spoken, text: str) -> Outcome:
+    """What `Subscription.acknowledge` does, at once, of whoever listens by a name."""
+    found = _ACKNOWLEDGE.fullmatch(text)
+    if found is None:
+        raise SqlStateError("42601", f"cannot carry out {text[:60]}; write ACKNOWLEDGE name AS OF time")
+    self.db.acknowledge(_unquoted(found["name"]), int(found["time"]))
+    return Outcome("ACKNOWLEDGE")
+
+
+def _drop(self: Spoken, text: str) -> Outcome | None:
+    """DROP SUBSCRIPTION; what else is dropped is the engine's."""
+    found = _FORGET.fullmatch(text)
+    if found is None:
+        return None
+    self.db.forget_subscription(_unquoted(found["name"]))
+    return Outcome("DROP SUBSCRIPTION")
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("''", "'") if name[0] in "'\"" else name
+
+
 def _nothing(self: Spoken, text: str) -> Outcome:
     """LISTEN, and LOCK: nobody notifies, and a transaction sees nobody else."""
     return Outcome(text.split(maxsplit=1)[0].upper())
@@ -309,5 +334,6 @@ _WORDS: Mapping[str, Callable[[Spoken, str], Outcome | None]] = {
     "BEGIN": _begin, "START": _begin, "COMMIT": _commit, "END": _commit, "ROLLBACK": _rollback, "ABORT": _rollback,
     "SAVEPOINT": _savepoint, "RELEASE": _savepoint, "SET": _set, "RESET": _reset, "SHOW": _show, "DISCARD": _discard,
     "DEALLOCATE": _deallocate, "LISTEN": _nothing, "UNLISTEN": _nothing, "NOTIFY": _refused, "REFRESH": _refresh,
+    "ACKNOWLEDGE": _acknowledge, "DROP": _drop,
 }  # fmt: skip
 """By the words that statements begin with."""
