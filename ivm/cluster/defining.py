@@ -13,6 +13,7 @@ from ivm.cluster.guards import Guard, guards_of
 from ivm.cluster.placing import placement_of
 from ivm.cluster.planning import Gone
 from ivm.cluster.shard import Shard
+from ivm.dataflow.bits import all_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
 from ivm.durable.restore import bound_again
@@ -158,7 +159,7 @@ class Defining:
         engine.renderer.tables = engine.tables
 
     def _install(self, engine: Shard, new: New) -> None:
-        new.installed = engine.view_of(new.view, new.distributed.relation, self.sizes)
+        new.installed = all_of(engine.view_of(new.view, new.distributed.relation, self.sizes))
         new.installed.node.owners[new.view.name] = None  # nobody sweeps it away when another one is put
         engine.renderer.views[new.view.name] = new.installed.node
         if new.guard is not None and len(new.installed.log) and self.commit is None:

@@ -125,14 +125,14 @@ class Driver:
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> PlannedView:
         """How a view would be distributed. Needs no lock, as long as nobody creates or drops anything."""
         sizes = self.tables.estimates(self.sizes() | dict(sizes))
-        placed = self._placed()
+        placed = self.placed()
         return planned_over(relation, placed, sizes, self.channels.copy(), self.transport.shards)
 
     def beside(self, tables: Mapping[str, NewTable], views: Set[str]) -> Beside:
         """What plans views that are to be there together, where these `tables` and `views` are others from then on
         under their names; see `Engine.beside`.
         """
-        placed = self._placed() | {name: (placement_of(made.table), 1) for name, made in tables.items()}
+        placed = self.placed() | {name: (placement_of(made.table), 1) for name, made in tables.items()}
         anew = frozenset((*tables, *views))
         self._beside = Beside(anew, self.channels.copy(anew), placed, self.transport.shards)
         return self._beside
@@ -184,7 +184,7 @@ class Driver:
         """These check constraints, of tables that are to be put."""
         self.guarding = guarding
 
-    def _placed(self) -> dict[str, tuple[Placement, int]]:
+    def placed(self) -> dict[str, tuple[Placement, int]]:
         """Where all tables and views are, and the level at which they have changed."""
         return self.tables.placed() | {name: (view.placement, view.level) for name, view in self.views.items()}
 

@@ -10,7 +10,6 @@ the view.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -18,13 +17,14 @@ import pyarrow as pa
 from ivm.catalog.errors import StorageError
 from ivm.cluster.collected import Collected, in_part, row_hashes
 from ivm.cluster.defining import New
-from ivm.cluster.growth import Growth, Rest, Work
+from ivm.cluster.growth import Growth
 from ivm.cluster.orders import Filling as Order
 from ivm.cluster.orders import Step
 from ivm.cluster.protocol import Message
 from ivm.cluster.routing import routed
 from ivm.cluster.shard import Shard
 from ivm.cluster.wire import Boxes, channels_in, messages_of
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
 from ivm.distribute.placement import is_repeated
@@ -78,11 +78,6 @@ class Filling:
         growth = self._under_way()
         rows = growth.advance(seconds)
         return Done(rows, growth.is_over, sum(each.batch.num_rows for each in self._held) if growth.is_over else 0)
-
-    def settle(self) -> None:
-        """Return when nothing is at work."""
-        if self._growth is not None:
-            self._growth.settle()
 
     def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> list[Message]:
         """Go through a level of a step. Raises what is wrong with the view over the rows there are."""
@@ -156,16 +151,9 @@ class Filling:
         return [each for each in self.new.distributed.channels if self._levels and each.level == self._levels[0]]
 
     def _under_way(self) -> Growth:
-        """What is to be done next without other shards. It must not refer to this object: see `Growth`."""
+        """What is to be done next without other shards."""
         if self._growth is None:
-            work: Work
-            if self._contents is not None:
-                work = partial(_hold, self._shard, self._number, self._shards, self._contents, self._held)
-            elif self._levels:
-                work = partial(_make, self._shard, self._channels(), self.sizes, self._fragments)
-            else:
-                work = partial(_install, self._shard, self.new, self.sizes)
-            self._growth = Growth(work)
+            self._growth = Growth(self._hold() if self._contents is not None else self._made())
         return self._growth
 
     def _cut(self) -> None:
@@ -182,6 +170,33 @@ class Filling:
                 contents.append((channel, self._shard.sent(name)))
         self._growth, self._held, self._contents = None, [], contents
 
+    def _made(self) -> Bits[None]:
+        """Make the fragments of the channels of this level that are not there yet; at last, the view."""
+        shard, new = self._shard, self.new
+        for channel in self._channels():
+            name = channel.name
+            if name not in shard.leaving and name not in self._fragments:
+                self._fragments[name] = yield from shard.fragment(channel, self.sizes)
+                self._fragments[name].owners[name] = None
+        if not self._levels:
+            new.installed = yield from shard.view_of(new.view, new.distributed.relation, self.sizes)
+            new.installed.node.owners[new.view.name] = None  # nobody sweeps it away
+
+    def _hold(self) -> Bits[None]:
+        """Read what is to be sent, and find out where to."""
+        shard = self._shard
+        for channel, deltas in self._contents or ():
+            fields = channel.relation.schema
+            types = [field.type for field in fields]
+            for delta in deltas:
+                last: _Held | None = None
+                for to, batch in routed(delta, fields, channel.to, self._number, self._shards, shard.dictionary):
+                    same = last is not None and last.batch is batch  # what all get
+                    hashes = last.hashes if last is not None and same else row_hashes(batch, types)
+                    last = _Held(channel.name, to, batch, hashes)
+                    self._held.append(last)
+                yield len(delta)
+
     def _part(self, order: Order) -> Boxes:
         boxes: Boxes = {}
         for each in self._held:
@@ -196,35 +211,3 @@ class Filling:
         if order.part + 1 == order.of:
             levels = [level for level in self._levels if level > order.level]
             self._growth, self._held, self._contents, self._levels = None, [], None, levels
-
-
-def _make(
-    shard: Shard, channels: Sequence[Channel], sizes: Mapping[str, float], made: dict[str, Node], rest: Rest
-) -> None:
-    """Make the fragments of channels, of those that are not there yet."""
-    for channel in channels:
-        name = channel.name
-        if name not in shard.leaving and name not in made:
-            made[name] = shard.fragment(channel, sizes, rest)
-            made[name].owners[name] = None
-
-
-def _hold(shard: Shard, number: int, shards: int, contents: _Contents, held: list[_Held], rest: Rest) -> None:
-    """Read what is to be sent, and find out where to."""
-    for channel, deltas in contents:
-        fields = channel.relation.schema
-        types = [field.type for field in fields]
-        for delta in deltas:
-            last: _Held | None = None
-            for to, batch in routed(delta, fields, channel.to, number, shards, shard.dictionary):
-                same = last is not None and last.batch is batch  # what all get
-                hashes = last.hashes if last is not None and same else row_hashes(batch, types)
-                last = _Held(channel.name, to, batch, hashes)
-                held.append(last)
-            rest(len(delta))
-
-
-def _install(shard: Shard, new: New, sizes: Mapping[str, float], rest: Rest) -> None:
-    """Make the view, all that it reads being there."""
-    new.installed = shard.view_of(new.view, new.distributed.relation, sizes, rest)
-    new.installed.node.owners[new.view.name] = None  # nobody sweeps it away

@@ -1,4 +1,4 @@
-"""The rows that a shard has of tables and views; of what each shard has, those of the first count."""
+"""The rows that a shard has of tables and views; of what each shard has whole, those of the first count, or of all."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from ivm.engine.view import Installed
 from ivm.trace.rows.table_store import TableStore
 
 
-def rows_of_table(resident: Resident, name: str, as_of: int | None = None) -> pa.Table:
-    """A shard's rows of a table now, or as of a time. BindError where it does not know them."""
+def rows_of_table(resident: Resident, name: str, as_of: int | None = None, *, whole: bool = False) -> pa.Table:
+    """A shard's rows of a table now, or as of a time; `whole`: also where another has them, too. BindError where it
+    does not know them.
+    """
     rows = store_of(resident, name, as_of).reading(as_of)()
-    return rows.slice(0, 0) if resident.number and resident.catalog.table(name).replicated else rows
+    is_given = whole or not (resident.number and resident.catalog.table(name).replicated)
+    return rows if is_given else rows.slice(0, 0)
 
 
-def rows_of_view(resident: Resident, name: str, as_of: int | None = None) -> pa.Table:
+def rows_of_view(resident: Resident, name: str, as_of: int | None = None, *, whole: bool = False) -> pa.Table:
     """Likewise of a view, with its hidden columns, in no order."""
     part = part_of(resident, name, as_of)
     rows = part.shown(part.log.sealed, resident.engine.dictionary.now(), as_of).rows()
-    return rows.slice(0, 0) if repeats(resident, name) else rows
+    return rows if whole or not repeats(resident, name) else rows.slice(0, 0)
 
 
 def store_of(resident: Resident, name: str, as_of: int | None) -> TableStore:

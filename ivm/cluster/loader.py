@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
 from ivm.catalog.errors import ClusterError, Error
 from ivm.catalog.schema import Table
 from ivm.cluster.driver import Driver
+from ivm.cluster.planning import planned_over
 from ivm.cluster.protocol import Failure, Unlike
 from ivm.cluster.questions import Question
-from ivm.cluster.selection import Selection
+from ivm.cluster.selection import Reads, Selection
+from ivm.distribute.placement import Replicated
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
@@ -40,7 +42,7 @@ class Loader:
     def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
         """See `ivm.session.serving.Loads`."""
         columns = self.columns_of(query)
-        return None if columns is None else self.load(table, form(columns), self._commit)
+        return None if columns is None else self.load(table, query, form(columns), self._commit)
 
     def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
         """See `ivm.session.serving.Loads`."""
@@ -53,7 +55,7 @@ class Loader:
                 self.driver.beginnings = {}
             return self._count(table)
 
-        return self.load(table, query, begin)
+        return self.load(table, query, query, begin)
 
     def told(self, query: str, form: str) -> pa.Table | None:
         """See `ivm.session.serving.Loads`."""
@@ -62,13 +64,13 @@ class Loader:
 
     def write(self, query: str, options: str, folder: str, format: str) -> int | None:
         """See `ivm.session.serving.Loads`. Others wait meanwhile."""
-        found = self._own(query, "DESCRIBE {}")
+        found = self._placed(query, query)
         if found is None:
             return None
         file = {"options": options, "folder": folder, "format": format}
-        given = json.dumps({"query": found.reads(query).plain(), "file": file})
+        given = json.dumps({"query": found.reads.plain(), "file": file})
         with self.core.lock:
-            if not found.is_of(self.core.catalog):
+            if not found.is_current():
                 return None
             said = pa.concat_tables(self.driver.ask(Question("write", given=given)))
         failures = [Failure(*json.loads(each)) for each in said["failure"].to_pylist() if each is not None]
@@ -85,15 +87,15 @@ class Loader:
         told = self.told(query, "DESCRIBE {}")
         return None if told is None else told["column_name"].to_pylist()
 
-    def load(self, table: Table, query: str, load: Load) -> int | None:
-        """What `load` gives, to which the rows of a query are given, which are the table's; None if they are to come in
-        another way. It is called with the lock.
+    def load(self, table: Table, query: str, text: str, load: Load) -> int | None:
+        """What `load` gives, to which the rows of a text are given, which are the table's, and of which each is made of
+        one of the `query` in it; None if they are to come in another way. It is called with the lock.
         """
-        core, found = self.core, self._own(query, "DESCRIBE {}")
+        found = self._placed(query, text)
         if found is None:
             return None
-        with core.lock:
-            return load(table, Selection(table, found.reads(query))) if found.is_of(core.catalog) else None
+        with self.core.lock:
+            return load(table, Selection(table, found.reads)) if found.is_current() else None
 
     def _own(self, query: str, form: str) -> OwnQuery | None:
         """A query as one that each shard can answer from its own rows, with what a `form` tells of its columns."""
@@ -102,6 +104,33 @@ class Loader:
         with self.core.lock:
             catalog, texts = self.core.catalog.fixed(), dict(self.driver.oracle_sql)
         return own_query(query, catalog, texts, form)
+
+    def _placed(self, query: str, text: str) -> _Placed | None:
+        """What shards do to answer a text each from its own rows; None if that is not the answer. Of each row of the
+        `query` in it, the text makes one.
+        """
+        found, driver = self._own(text, "DESCRIBE {}"), self.driver
+        if found is None:
+            return None
+        transport, placement = driver.transport, None
+        if found.joined:
+            from ivm.cluster.own_queries import relation_of  # noqa: PLC0415  as above
+
+            relation = relation_of(query, self.core.catalog.fixed())
+            if relation is None:
+                return None
+            with self.core.lock:
+                known = driver.tables.estimates(driver.sizes())
+                placed, channels, transport = driver.placed(), driver.channels.copy(), driver.transport
+            planned = planned_over(relation, placed, known, channels, transport.shards).view
+            if planned.distributed.channels:
+                return None
+            placement = planned.placement
+
+        def is_current() -> bool:
+            return found.is_of(self.core.catalog) and driver.transport is transport
+
+        return _Placed(found.reads(text, once=isinstance(placement, Replicated)), is_current)
 
     def _commit(self, table: Table, rows: Any) -> int | None:
         """Commit rows that the transport has; how many. None if the table is another by now."""
@@ -121,6 +150,13 @@ class Loader:
                 f"all rows were loaded into table {table.name}, but cannot be counted now: {error}; do not load them "
                 "again"
             ) from error
+
+
+class _Placed(NamedTuple):
+    """What shards do to answer a query, and whether that is so yet, as far as what it reads is what it was."""
+
+    reads: Reads
+    is_current: Callable[[], bool]
 
 
 class _Bringing:

@@ -1,24 +1,31 @@
 """SELECTs over tables and views of a cluster that each shard can answer from its own rows: all their answers together
 are the answer. What needs rows of several shards is none.
+
+Of one that needs more than a row, because it has joins or groups, a plan shows it: that of a view of it would send
+nothing. It is made without what foreign keys promise, which does not hold of the rows of a shard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import duckdb
 import pyarrow as pa
 
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import is_own
+from ivm.catalog.errors import Error
 from ivm.catalog.names import key
 from ivm.catalog.schema import Table, View
 from ivm.catalog.zones import UTC
 from ivm.cluster.of_a_row import is_named, scans_of
 from ivm.cluster.selection import Reads
 from ivm.duck import Use, answer, connection, define, for_queries, offer
-from ivm.sql.bind.query import has_answer
+from ivm.sql.bind.query import bind, has_answer
+from ivm.sql.ir.rebuild import nodes, rebuilt, scalars_of
+from ivm.sql.ir.relation import Get, Reduce, Relation
+from ivm.sql.ir.scalar import Scalar, walk
 from ivm.trace.columns.arrow import arrow_type
 
 DESCRIBED = "DESCRIBE {}"
@@ -27,16 +34,18 @@ DESCRIBED = "DESCRIBE {}"
 @dataclass(slots=True)
 class OwnQuery:
     """What a SELECT reads, by the names that it, or a view among these, calls them: `read` at the shards, or `defined`
-    by a text, those first which others read. `told`: what was asked of its columns.
+    by a text, those first which others read. `told`: what was asked of its columns. `joined`: see `Reads`.
     """
 
     read: dict[str, Table | View] = field(default_factory=dict)
     defined: dict[str, tuple[View, str]] = field(default_factory=dict)
     told: pa.Table | None = None
+    joined: bool = False
 
-    def reads(self, text: str) -> Reads:
-        """What is to be done with it at shards, by a text over the same."""
-        return Reads(text, tuple(self.read), tuple((name, defined) for name, (_, defined) in self.defined.items()))
+    def reads(self, text: str, *, once: bool) -> Reads:
+        """What is to be done with it at shards, by a text over the same. `once`: see `Reads`."""
+        defined = tuple((name, defined) for name, (_, defined) in self.defined.items())
+        return Reads(text, tuple(self.read), defined, self.joined, once)
 
     def is_of(self, catalog: Catalog) -> bool:
         """Whether all that it reads is what there is."""
@@ -45,15 +54,16 @@ class OwnQuery:
 
 
 def own_query(text: str, catalog: Catalog, texts: Mapping[str, str], form: str = DESCRIBED) -> OwnQuery | None:
-    """A SELECT as one that each shard can answer, if it is; `texts`: those of views, by name. `form`: what asks of its
-    columns, which is answered as if there were no rows.
+    """A SELECT as one that each shard can answer, if it is, or if it has joins or groups: then `relation_of` is to be
+    planned. `texts`: those of views, by name. `form`: what asks of its columns, which is answered as if there were no
+    rows.
 
     None also where DuckDB refuses it: whoever answers it in another way says why.
     """
-    found = OwnQuery()
     try:
         with connection(Use.CLOSED) as duck:
-            if not _reads(duck, text, found, catalog.fixed(), texts) or not found.read:
+            found = _read(duck, text, catalog.fixed(), texts)
+            if found is None:
                 return None
             for name, entry in found.read.items():
                 offer(duck, name, _no_rows(entry))
@@ -65,11 +75,40 @@ def own_query(text: str, catalog: Catalog, texts: Mapping[str, str], form: str =
     return found
 
 
+def relation_of(text: str, catalog: Catalog) -> Relation | None:
+    """The relation of a query with joins or groups, without what foreign keys promise; None where it is not known that
+    whoever computes it gets the very same, as sums of DOUBLE depend on the order of rows.
+    """
+    try:
+        relation = bind(text, catalog).relation
+    except Error:
+        return None
+    for node in nodes(relation):
+        if any(field.type.is_collated for field in node.schema):
+            return None
+        if isinstance(node, Reduce) and any(_is_inexact(scalar) for scalar in scalars_of(node)):
+            return None
+    return rebuilt(relation, lambda node: replace(node, references=()) if isinstance(node, Get) else node)
+
+
+def _is_inexact(scalar: Scalar) -> bool:
+    return any(each.type.is_float for each in walk(scalar))
+
+
+def _read(duck: duckdb.DuckDBPyConnection, text: str, catalog: Catalog, texts: Mapping[str, str]) -> OwnQuery | None:
+    """What a text reads, if it needs no more than a row, or has joins or groups; None where it needs more."""
+    for joined in (False, True):
+        found = OwnQuery(joined=joined)
+        if _reads(duck, text, found, catalog, texts) and found.read:
+            return found
+    return None
+
+
 def _reads(
     duck: duckdb.DuckDBPyConnection, text: str, found: OwnQuery, catalog: Catalog, texts: Mapping[str, str]
 ) -> bool:
-    """Note what a text reads; whether it does nothing with that which needs more than a row."""
-    scans = scans_of(duck, text)
+    """Note what a text reads; whether it does nothing with that which needs more than a row, or is joined."""
+    scans = scans_of(duck, text, joined=found.joined)
     return scans is not None and all(
         is_named(scan) and _is_read(duck, scan["table_name"], found, catalog, texts) for scan in scans
     )

@@ -69,7 +69,6 @@ class Resident:
 
     def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
         """Go through a level. Error: something is wrong with what the user asked for."""
-        self.settle()
         what = orders.read(order.what)
         if isinstance(what, orders.Commit):
             self._first = 1
@@ -80,18 +79,12 @@ class Resident:
             return self._begin_filling(what)
         return self._define(what, level, payloads)
 
-    def settle(self) -> None:
-        """Return when nothing is at work that goes on between two versions."""
-        if self._filling is not None:
-            self._filling.settle()
-
     def work(self, seconds: float) -> Done:
         """Work on the view that is filled, if there is one; between commits."""
         return Done(0, True, 0) if self._filling is None else self._filling.work(seconds)
 
     def undo(self) -> None:
         """Everything is as at the last `keep`."""
-        self.settle()
         self._is_cancelled = False
         if self._filling is not None:
             self._filling.undo()
@@ -108,7 +101,6 @@ class Resident:
 
     def keep(self) -> None:
         """What was stepped is final."""
-        self.settle()
         if self._filling is not None:
             self._filling.keep()
         if self._is_cancelled:

@@ -36,7 +36,7 @@ def selected(resident: Resident, selection: Selection, shards: int) -> Iterator[
     catalog = Catalog()
     catalog.content = {key(selection.table.name): selection.table}
     incoming = Incoming(catalog, Helpers(1))
-    for rows in together(_answered(resident, selection.query), shards):
+    for rows in together(_answered(resident, selection.query.at(resident.number)), shards):
         yield messages_for(Change(*incoming.rows(selection.table.name, rows, False)), shards)
 
 
@@ -52,7 +52,7 @@ def written(resident: Resident, query: Reads, options: str, folder: str, format:
         if not os.path.isdir(folder):
             raise Unlike("there is no such folder here")
         with _over(resident, query, Use.PART) as duck:
-            count = write(duck, text_of_file(query.text, aside, options))
+            count = write(duck, text_of_file(query.at(resident.number).text, aside, options))
         os.replace(aside, file)
     except OSError as error:
         failure = Failure(StorageError.__name__, f"cannot write {file}: {error.strerror or error}")
@@ -74,7 +74,7 @@ def _over(resident: Resident, query: Reads, use: Use) -> Iterator[duckdb.DuckDBP
     try:
         with connection(use) as duck:
             for name in query.reads:
-                offer(duck, name, _rows(resident, name))
+                offer(duck, name, _rows(resident, name, query.joined))
             for name, text in query.defined:
                 define(duck, name, text)
             yield duck
@@ -82,10 +82,10 @@ def _over(resident: Resident, query: Reads, use: Use) -> Iterator[duckdb.DuckDBP
         raise told(error, use) from error
 
 
-def _rows(resident: Resident, name: str) -> pa.Table:
-    """A shard's rows of a table or a maintained view; of what each shard has only those of the first."""
+def _rows(resident: Resident, name: str, whole: bool) -> pa.Table:
+    """A shard's rows of a table or a maintained view; of what each shard has only those of the first, or `whole`."""
     entry = resident.catalog.lookup(name)
     is_table = isinstance(entry, Table)
     fields = entry.fields if isinstance(entry, Table) else entry.schema
-    rows = (rows_of_table if is_table else rows_of_view)(resident, entry.name)
+    rows = (rows_of_table if is_table else rows_of_view)(resident, entry.name, whole=whole)
     return for_queries(rows.select(range(len(fields))), fields)

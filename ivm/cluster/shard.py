@@ -12,15 +12,15 @@ from itertools import chain
 from time import perf_counter_ns
 
 from ivm.catalog.schema import View as Definition
-from ivm.cluster.growth import Rest
 from ivm.cluster.guards import is_guard
+from ivm.dataflow.bits import Bits, all_of
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
 from ivm.engine.applying import applied
 from ivm.engine.decided import Decided
 from ivm.engine.engine import Engine
-from ivm.engine.installing import Planned, Progress
+from ivm.engine.installing import Planned
 from ivm.engine.past import History
 from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
@@ -99,15 +99,15 @@ class Shard(Engine):
         """Maintain the fragment of a channel from now on; what it reads must be there, and its rows at hand."""
         if channel.name in self.leaving:
             return
-        node = self.fragment(channel, sizes)
+        node = all_of(self.fragment(channel, sizes))
         self.leaving[channel.name] = node
         node.owners[channel.name] = None
         self.sweep()
 
-    def fragment(self, channel: Channel, sizes: Mapping[str, float], rest: Rest = _on) -> Node:
-        """A new fragment, of which nothing is sent yet. Others may commit while it `rest`s, if this `is_filling`."""
+    def fragment(self, channel: Channel, sizes: Mapping[str, float]) -> Bits[Node]:
+        """A new fragment, of which nothing is sent yet. Others may commit between two bits, if this `is_filling`."""
         plan = self._planned(channel.name, channel.relation, sizes).plan
-        node = self.grown(channel.name, plan, Outlet(), rest)
+        node = yield from self.grown(channel.name, plan, Outlet())
         self.fragments[channel.name] = plan
         return node
 
@@ -128,18 +128,9 @@ class Shard(Engine):
             self.channels.pop(name, None)
         self.sweep()
 
-    def view_of(
-        self, definition: Definition, relation: Relation, sizes: Mapping[str, float], rest: Rest = _on
-    ) -> Installed:
-        """This shard's part of a view, which nobody sees before `put`. `rest`: see `fragment`."""
-        told = 0
-
-        def tell(progress: Callable[[], Progress]) -> None:
-            nonlocal told
-            before, told = told, progress().rows
-            rest(told - before)
-
-        return self.installed(definition, self._planned(definition.name, relation, sizes), tell)
+    def view_of(self, definition: Definition, relation: Relation, sizes: Mapping[str, float]) -> Bits[Installed]:
+        """This shard's part of a view, which nobody sees before `put`; see `fragment`."""
+        return self.installing(definition, self._planned(definition.name, relation, sizes))
 
     def plans(self) -> dict[str, Plan]:
         """Those of all views, and of the fragments of all channels that leave."""
@@ -153,7 +144,7 @@ class Shard(Engine):
         super().sweep()
         if self.is_filling and before is not None:
             nodes = {node: None for node in graph.nodes if node in before.nodes}
-            graph.installation = Installation(_on, nodes=nodes, error=before.error)
+            graph.installation = Installation(nodes=nodes, error=before.error)
 
     def tidy_texts(self) -> int:
         """See `Engine.tidy_texts`."""

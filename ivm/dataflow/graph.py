@@ -12,6 +12,7 @@ from time import perf_counter_ns
 from types import MappingProxyType
 
 from ivm.dataflow.ahead import Ahead, coming
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
@@ -194,10 +195,9 @@ class Graph:
             installation.since = self.installation.since
         self.installation = installation
 
-    def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Node:
+    def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Bits[None]:
         """Bring a new stateful node up to the present; see `hydrate`."""
-        hydrate(node, self.time, self.installing, whole=whole, alone=alone)
-        return node
+        return hydrate(node, self.time, self.installing, whole=whole, alone=alone)
 
     @property
     def installing(self) -> Installation:

@@ -1,8 +1,8 @@
 """Hydration: a new node brought up to the present, while commits go on.
 
 The node takes the contents of its input as of the time at which it began. What later commits bring to it waits, and
-is applied, in order, when the contents are through. So the installation may pause after every chunk, and whatever
-happens meanwhile, the node ends up as if it had been there all along.
+is applied, in order, when the contents are through. So others may be let in after every chunk, and whatever happens
+meanwhile, the node ends up as if it had been there all along.
 
 Contents add up to a collection, their first chunks alone need not: a chunk may take back rows that a later one brings,
 and what has come so far may have a sum that does not fit though the whole has. Neither is the operator to suffer.
@@ -15,14 +15,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from math import inf
+from typing import cast
 
 import numpy as np
 
 from ivm.catalog.errors import NumericError
+from ivm.dataflow.bits import Bits, Made
 from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
 from ivm.trace.delta import Delta, concat_deltas
@@ -49,16 +52,14 @@ Step = Callable[[Sequence[Delta | None]], None]
 class Installation:
     """A view on its way in: the nodes made for it, which nobody else may come to harm by.
 
-    `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile,
-    as they may while `aside` does what it is given.
-    Others help by its `errands`. History from `since` on is kept.
+    Commits may come between two bits of it, and while `aside` does what it is given. Others help by its `errands`.
+    History from `since` on is kept.
     `waiting` is the node that is being hydrated, `backlog` what commits have brought to it meanwhile, each under the
     time that was present before it.
     `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
     `lessons`: what the searches among what is read have met.
     """
 
-    pause: Callable[[int], None]
     aside: Aside = at_once
     errands: Errands = field(default_factory=lambda: Errands(Helpers(1)))
     since: int = BEGINNING
@@ -80,30 +81,30 @@ class Installation:
         """So many rows were read."""
         self._read += rows
 
-    def rest(self, rows: int = 0) -> None:
-        """Let others in, so many rows later. Raises what the new nodes have raised meanwhile.
+    def bits(self, work: Bits[Made]) -> Bits[Made]:
+        """The same work, which raises what the new nodes have raised meanwhile.
 
-        What was searched learns from it before: that is the seal of what has been read.
+        After each bit what was searched learns from it: that is the seal of what has been read.
         """
-        self.lessons.teach()
-        rows, self._read = self._read + rows, 0
-        self.pause(rows)
-        if self.error is not None:
-            raise self.error
+        with closing(work):
+            while True:
+                try:
+                    with self.errands, self.lessons:
+                        rows = next(work) if self.error is None else work.throw(self.error)
+                except StopIteration as end:
+                    return cast(Made, end.value)
+                self.lessons.teach()
+                rows, self._read = self._read + rows, 0
+                yield rows
 
-    def bit_by_bit(self, work: Iterator[int]) -> None:
-        """Do work that yields the rows that each bit of it has read, and let others in after each."""
-        for rows in work:
-            self.rest(rows)
 
-
-def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, alone: bool) -> None:
+def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, alone: bool) -> Bits[None]:
     """Bring a new node up to the present from the contents of its inputs as of `time`, which is the present now.
 
     Those of one input come after those of the one before, as if there were nothing else.
     `whole`: in one step, where each of many would do again what those before it did. `alone`: nobody commits during a
     step, since it uses what commits use. Raises what the operator raises; the installation must then be undone. Cost:
-    that of stepping all the input's rows through the operator. Others are let in after every chunk.
+    that of stepping all the input's rows through the operator. A bit is a chunk of them.
     """
     installation.waiting = node
     each = [source.contents(time, installation.read) for source in node.inputs]
@@ -112,13 +113,10 @@ def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, a
     try:
         for number, contents in enumerate(each):
             fill_one = partial(_of_input, fill, number, len(each))
-            if whole:
-                _fill_whole(fill_one, contents, installation)
-            else:
-                _fill_in_parts(fill_one, contents, installation)
+            yield from _filled_whole(fill_one, contents) if whole else _filled_in_parts(fill_one, contents)
     finally:
         installation.errands.wait()
-    catch_up(node.operator, time, installation, fill)
+    yield from catch_up(node.operator, time, installation, fill)
     installation.waiting = None
 
 
@@ -139,19 +137,24 @@ def _step(operator: Operator, inputs: Sequence[Delta | None], since: int) -> Non
     marks.seal(max(int(np.max(delta.times)) for delta in inputs if delta is not None) + 1, since)
 
 
-def _fill_whole(fill: Step, contents: Iterator[Delta], installation: Installation) -> None:
+def _filled_whole(fill: Step, contents: Iterator[Delta]) -> Bits[None]:
     """Fill an operator in one step; others are let in after each chunk is read."""
-    found = []
-    for delta in contents:
-        if len(delta):
-            found.append(delta.gathered())
-        installation.rest()
-    whole = concat_deltas(found)
+    whole = yield from whole_of(contents)
     if whole is not None:
         fill([whole])
 
 
-def _fill_in_parts(fill: Step, contents: Iterator[Delta], installation: Installation) -> None:
+def whole_of(contents: Iterator[Delta]) -> Bits[Delta | None]:
+    """All of some contents, a chunk a bit."""
+    found = []
+    for delta in contents:
+        if len(delta):
+            found.append(delta.gathered())
+        yield 0
+    return concat_deltas(found)
+
+
+def _filled_in_parts(fill: Step, contents: Iterator[Delta]) -> Bits[None]:
     """Fill an operator chunk by chunk. Where one raises NumericError, all that is left has the last word.
 
     The next is not read meanwhile: who reads keeps commits waiting, and would wait for the interpreter's lock himself.
@@ -163,9 +166,9 @@ def _fill_in_parts(fill: Step, contents: Iterator[Delta], installation: Installa
             try:
                 fill([ready])
             except NumericError:
-                _fill_whole(fill, chain([ready], parts), installation)
+                yield from _filled_whole(fill, chain([ready], parts))
                 return
-        installation.rest()
+        yield 0
 
 
 def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
@@ -185,7 +188,7 @@ def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
         yield going.popleft()
 
 
-def catch_up(operator: Operator, since: int, installation: Installation, fill: Step | None = None) -> None:
+def catch_up(operator: Operator, since: int, installation: Installation, fill: Step | None = None) -> Bits[None]:
     """Apply what has come, and what comes while others are let in, until nothing is left.
 
     What has come is applied, many commits at once, while others go on, as long as that leaves fewer changes each time.
@@ -197,7 +200,7 @@ def catch_up(operator: Operator, since: int, installation: Installation, fill: S
     while _SOON < (left := sum(_size(inputs) for inputs in backlog.values())) < before:
         before = left
         fill([None if delta is None else delta.gathered() for delta in _first(backlog, _MOST)])
-        installation.rest()
+        yield 0
     if backlog:
         step(_first(backlog, len(backlog)))
 

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ivm.catalog.errors import RecursionLimitError
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.clock import Clock, Ticking
 from ivm.dataflow.drive import Drive
 from ivm.dataflow.feedback import Feedback
-from ivm.dataflow.hydration import Installation, catch_up
+from ivm.dataflow.hydration import Installation, catch_up, whole_of
 from ivm.dataflow.node import Node
 from ivm.dataflow.scope import Scope
 from ivm.dataflow.straight import straight
@@ -261,37 +262,30 @@ class LoopResult(Kept):
         return self._loop.kept[self._binding].contents((), time)
 
 
-def fill(node: Node, time: int, installation: Installation) -> None:
+def fill(node: Node, time: int, installation: Installation) -> Bits[None]:
     """Bring a new loop up to the present; others are let in after each chunk that is read, after each round, and within
     rounds of many rows.
     """
     loop = node.operator
     assert isinstance(loop, Iterate), "a loop is filled"
     installation.waiting = node
-    whole = [_whole(each, time, installation) for each in node.inputs]
+    whole = []
+    for each in node.inputs:
+        whole.append((yield from whole_of(each.contents(time, installation.read))))
     loop.look_up_as_of(time)
     marks = Marks()
     marks.add(loop.states)
     for number in loop.passes(whole, time):
         if number is None:  # nothing is sealed in the middle of a round
-            installation.rest()
+            yield 0
             continue
         marks.seal(time + 1, time)
-        installation.rest()
+        yield 0
         marks.add(loop.states)
     marks.seal(time + 1, time)
     loop.look_up_as_of(None)
-    catch_up(loop, time, installation)
+    yield from catch_up(loop, time, installation)
     installation.waiting = None
-
-
-def _whole(source: Node, time: int, installation: Installation) -> Delta | None:
-    found = []
-    for delta in source.contents(time, installation.read):
-        if len(delta):
-            found.append(delta.gathered())
-        installation.rest()
-    return concat_deltas(found)
 
 
 def _stretch(changes: Mapping[Node, Delta], start: int) -> dict[Node, Delta]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from time import perf_counter, perf_counter_ns
@@ -12,6 +12,7 @@ from ivm.analysis.tables import sized_by, tables_of
 from ivm.catalog.errors import NumericError, StorageError
 from ivm.catalog.schema import Schema
 from ivm.catalog.schema import View as Definition
+from ivm.dataflow.bits import Bits, led
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
@@ -135,49 +136,48 @@ class Engine:
         self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once,
         renderer: Renderer | None = None,
     ) -> Installed:  # fmt: skip
+        """See `installing`. `pause` is called after each bit, with what tells how far it is."""
+        told = counting(definition.name, planned.plan, self.sizes, (renderer or self.renderer).was_there, pause)
+        return led(self.installing(definition, planned, aside, renderer), told)
+
+    def installing(
+        self, definition: Definition, planned: Planned, aside: Aside = at_once, renderer: Renderer | None = None
+    ) -> Bits[Installed]:
         """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
 
-        On any error nothing is left behind.
-
-        `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
-        and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
-        it is given; it returns once the caller is alone again. `renderer`: see `beside`; it has the view then.
+        On any error nothing is left behind. After each bit of it commits and reads may be made, which see nothing of
+        the view; nothing else. They may be made too while `aside` does what it is given; it returns once the caller is
+        alone again. `renderer`: see `beside`; it has the view then.
         """
-        views, renderer = {} if renderer is None else renderer.views, renderer or self.renderer
-        started, plan = perf_counter(), planned.plan
+        views, started = {} if renderer is None else renderer.views, perf_counter()
+        renderer, plan = renderer or self.renderer, planned.plan
         if self._memory_limit is not None:
             check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
             renderer = renderer.apart()
             self._apart = [*self._apart, renderer]
         log = log_of(definition, self.dictionary, self.past, self.time)
-        told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
-        views[definition.name] = node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
+        views[definition.name] = node = yield from self.grown(definition.name, plan, Sink(log), aside, renderer)
         millis = planned.millis + (perf_counter() - started) * 1e3
         return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
 
     def grown(
-        self, name: str, plan: Plan, end: Operator, pause: Callable[[int], None], aside: Aside = at_once,
-        renderer: Renderer | None = None,
-    ) -> Node:  # fmt: skip
+        self, name: str, plan: Plan, end: Operator, aside: Aside = at_once, renderer: Renderer | None = None
+    ) -> Bits[Node]:
         """A new node at the end of a plan, rendered where it is not there yet; on any error nothing is left behind.
 
-        `pause`, `aside`: see `Installation`.
+        Others may be let in after each bit. `aside`: see `Installation`.
         """
         renderer = self.renderer if renderer is None else renderer
         try:
-            installation = Installation(pause, aside, Errands(self.helpers), self.time)
+            installation = Installation(aside, Errands(self.helpers), self.time)
             renderer.graph.install(installation)
-            with installation.errands, installation.lessons:
-                node = renderer.graph.add(f"view {name}", end, (renderer.node(plan),))
-                if end.states:
-                    renderer.fill(plan, node, contents=True)
+            return (yield from installation.bits(renderer.ended(f"view {name}", plan, end)))
         except BaseException as error:
             self.sweep()
             if isinstance(error, NumericError):
                 raise type(error)(f"cannot create view {name} over the rows there are: {error}") from error
             raise
-        return node
 
     def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
         """The view of a name is this one from now on; see `put_all`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeLater, ArrangeTable
 from ivm.operators.operator import Operator
@@ -28,12 +29,12 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import at_once
 
 
-def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
+def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Bits[Node]:
     """The arrangement's node, hydrated."""
-    source, graph = context.node(plan.collection), context.graph
+    source, graph = (yield from context.node(plan.collection)), context.graph
     operator: Operator
     if isinstance(plan.collection, TablePlan):
-        operator = _of_table(context, plan, plan.collection.name)
+        operator = yield from _of_table(context, plan, plan.collection.name)
     elif plan.kind == "groups":
         assert isinstance(source.operator, Reduce), "it carries out a reduce"
         operator = ArrangeGroups(source.operator)
@@ -44,7 +45,8 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
             derived = ArrangeLater(rows)
             context.later.append(derived)
         # Commits run the program that computes a value, too.
-        return context.fill(plan, graph.add("arrange", derived, (source,)), alone=plan.value is not None)
+        node = graph.add("arrange", derived, (source,))
+        return (yield from context.fill(plan, node, alone=plan.value is not None))
     return graph.add("arrange", operator, (source,))
 
 
@@ -59,20 +61,20 @@ def _derived_rows(
     return SignedRows(types[:-1], dictionary, arrange, are_net=are_net)
 
 
-def _of_table(context: RenderContext, plan: ArrangementPlan, name: str) -> ArrangeTable:
+def _of_table(context: RenderContext, plan: ArrangementPlan, name: str) -> Bits[ArrangeTable]:
     """The arrangement of all rows of a table."""
     table, installation = context.tables[name], context.graph.installing
     read = plan.key if plan.value is None else sorted({*plan.key, *columns_of(plan.value)})
-    installation.bit_by_bit(table.store.columns.prepare(read))
+    yield from table.store.columns.prepare(read)
     if plan.value is not None:
         ordered = _arranged(context, plan, table.store)
         table.follow(ordered)
-        installation.bit_by_bit(ordered.fill())
+        yield from ordered.fill()
         return ArrangeTable(ordered, primary=False)
     there = table.arrangements()
     arrangement = table.arrangement(plan.key, shared=context.sharing)
     # One that a constraint has may be caught up by a commit: none comes while it is worked on.
-    installation.bit_by_bit(arrangement.fill(at_once if arrangement in there else installation.aside))
+    yield from arrangement.fill(at_once if arrangement in there else installation.aside)
     return ArrangeTable(arrangement, primary=arrangement is table.primary)
 
 

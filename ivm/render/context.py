@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from ivm.called import Functions
 from ivm.catalog.types import SqlType
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
@@ -74,12 +75,19 @@ class RenderContext(ABC):
     functions: Functions = field(default_factory=Functions)
 
     @abstractmethod
-    def node(self, plan: Plan | ArrangementPlan) -> Node:
+    def node(self, plan: Plan | ArrangementPlan) -> Bits[Node]:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
 
     @abstractmethod
     def within(self, outside: Outside) -> RenderContext:
         """One for what runs within a loop, which has a graph of its own."""
+
+    def nodes(self, plans: Iterable[Plan | ArrangementPlan]) -> Bits[tuple[Node, ...]]:
+        """The nodes that carry out these plans."""
+        found = []
+        for plan in plans:
+            found.append((yield from self.node(plan)))
+        return tuple(found)
 
     def fill(
         self,
@@ -89,15 +97,14 @@ class RenderContext(ABC):
         contents: bool = False,
         whole: bool = False,
         alone: bool = False,
-    ) -> Node:
+    ) -> Bits[Node]:
         """Bring a new stateful node up to the present: from what was saved, else from its input; see `hydrate`.
 
         `contents`: it holds those of a view that has the plan.
         """
-        if self.outside is not None:  # a loop is filled as a whole
-            return node
-        if self.saved is None or not self.saved(plan, node, contents):
-            self.graph.hydrate(node, whole=whole, alone=alone)
+        # A loop is filled as a whole.
+        if self.outside is None and (self.saved is None or not self.saved(plan, node, contents)):
+            yield from self.graph.hydrate(node, whole=whole, alone=alone)
         return node
 
     def program(self, mfp: Mfp, row: Row) -> MfpProgram:

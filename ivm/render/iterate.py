@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.loop import Iterate, fill
 from ivm.dataflow.loop_result import OfGroups
@@ -27,20 +28,20 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.signed_rows import SignedRows
 
 
-def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
+def render_loop(context: RenderContext, plan: IteratePlan) -> Bits[Node]:
     """The loop's node, hydrated; it waits for the arrangements outside in which it looks up."""
-    inputs = {each: context.node(each) for each in plan.entered}
-    arrangements = {each: context.node(each) for each in plan.arrangements}
+    inputs = dict(zip(plan.entered, (yield from context.nodes(plan.entered)), strict=True))
+    arrangements = dict(zip(plan.arrangements, (yield from context.nodes(plan.arrangements)), strict=True))
     scope = Scope()
     within = context.within(partial(_enter, scope, arrangements))
     for each in plan.order.valued:
         within.by_value[each.binding] = ByValue(each.largest)
     scope.valued, scope.waits = within.by_value, plan.waits
     within.looked_up_first = plan.looked_up_first
-    within.graph.install(Installation(lambda rows: None))
+    within.graph.install(Installation())
     scope.graph = within.graph
-    scope.entering = [within.node(each) for each in inputs]
-    nodes = [within.node(each) for each in plan.bindings]
+    scope.entering = [*(yield from within.nodes(inputs))]
+    nodes = yield from within.nodes(plan.bindings)
     within.graph.installation = None
     back = {each.name: node for each, node in within.rendered.items() if isinstance(each, FedPlan)}
     scope.bindings = [
@@ -55,7 +56,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     loop = Iterate(scope, results, plan.limit, last, context.recursion_limit)
     node = context.graph.add(plan.label, loop, tuple(inputs.values()), tuple(arrangements.values()))
     if context.saved is None or not context.saved(plan, node, False):
-        fill(node, context.graph.time, context.graph.installing)
+        yield from fill(node, context.graph.time, context.graph.installing)
     return node
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
 from ivm.operators.bound_leg import Bounds
@@ -31,12 +32,13 @@ _Read = tuple[frozenset[int], dict[int, tuple[TextFunction, ...]]]
 """Columns of the joined row that anything reads, and those of whose text only these functions are read."""
 
 
-def render_join(context: RenderContext, plan: JoinPlan) -> Node:
+def render_join(context: RenderContext, plan: JoinPlan) -> Bits[Node]:
     """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
-    inputs = tuple(context.node(each) for each in plan.inputs)
-    arrangements = dict.fromkeys(map(context.node, plan.arrangements))
+    inputs = yield from context.nodes(plan.inputs)
+    arrangements = dict.fromkeys((yield from context.nodes(plan.arrangements)))
     operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
-    context.graph.installing.bit_by_bit(0 for _ in operator.prepare())
+    for _ in operator.prepare():
+        yield 0
     tested = {path.source: path.predicates for path in plan.paths}
     wants = [
         wants_of(tested.get(source, ()), first, len(each.row), context.dictionary)
@@ -98,7 +100,7 @@ def _met(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, 
     columns, functions = read
     computed = tuple((c - offset, each) for c, each in functions.items() if offset <= c < offset + width)
     wanted = tuple(sorted(c - offset for c in columns if offset <= c < offset + width))
-    arranged = context.node(stage.arrangement).operator
+    arranged = context.rendered[stage.arrangement].operator
     assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived | ArrangeEntered), (
         "it carries out an arrangement"
     )

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from ivm.catalog.types import Physical
+from ivm.dataflow.bits import Bits
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import Iterate, LoopResult
 from ivm.dataflow.node import Node
@@ -73,16 +74,21 @@ class Renderer(RenderContext):
         apart.groups, apart.holding, apart.by_value, apart.later, apart.outside = [], [], {}, [], outside
         return apart
 
-    def node(self, plan: Plan | ArrangementPlan) -> Node:
+    def node(self, plan: Plan | ArrangementPlan) -> Bits[Node]:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
         if isinstance(plan, ViewPlan) and self.outside is None:
             return self.views[plan.name]
         known = self.rendered.get(plan)
         if known is None:
-            known = self._make(plan)
+            known = yield from self._make(plan)
             self.existing.add((plan,))
             self.rendered[plan] = known
         return known
+
+    def ended(self, label: str, plan: Plan, end: Operator) -> Bits[Node]:
+        """A new node that ends `plan`, hydrated."""
+        node = self.graph.add(label, end, ((yield from self.node(plan)),))
+        return (yield from self.fill(plan, node, contents=True)) if end.states else node
 
     def feed(self, table: str, width: int) -> Node:
         """The node of a table's first `width` columns."""
@@ -128,36 +134,37 @@ class Renderer(RenderContext):
             if not self.sources[name]:
                 del self.sources[name]
 
-    def _make(self, plan: Plan | ArrangementPlan) -> Node:
+    def _make(self, plan: Plan | ArrangementPlan) -> Bits[Node]:
         collection = plan.collection if isinstance(plan, ArrangementPlan) else plan
         if self.outside is not None and not collection.is_lifted:
             return self.outside(self, plan)
         if isinstance(plan, ArrangementPlan):
-            return render_arrangement(self, plan)
+            return (yield from render_arrangement(self, plan))
         if isinstance(plan, JoinPlan):
-            return render_join(self, plan)
+            return (yield from render_join(self, plan))
         if isinstance(plan, TablePlan):  # one feed for all its readers, whatever is declared of its changes
             return self.feed(plan.name, len(plan.row))
         if isinstance(plan, IteratePlan):
-            return render_loop(self, plan)
+            return (yield from render_loop(self, plan))
         if isinstance(plan, LoopResultPlan):
-            loop = self.node(plan.input)
+            loop = yield from self.node(plan.input)
             assert isinstance(loop.operator, Iterate), "it carries out a loop"
             return self.graph.add(plan.label, LoopResult(loop.operator, plan.binding), (loop,))
         if isinstance(plan, ByRoundPlan):
             taking = self._by_round(plan)
-            self.graph.add(plan.label, taking, (self.node(plan.input),))
+            self.graph.add(plan.label, taking, ((yield from self.node(plan.input)),))
             giving = self.graph.add(plan.label, nothing())
             self.groups.append((taking, giving))
             return giving
         wants = []
         if isinstance(plan, MfpPlan):
             wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]
-        node = self.graph.add(plan.label, self._operator(plan), tuple(map(self.node, plan.below())), wants=wants)
+        inputs = yield from self.nodes(plan.below())
+        node = self.graph.add(plan.label, self._operator(plan), inputs, wants=wants)
         if node.operator.states:
             # Rows that come in parts would move those that are there, or write anew what shows all of a group.
             whole = isinstance(plan, WindowPlan) or (isinstance(plan, ReducePlan) and bool(plan.shows_all))
-            self.fill(plan, node, whole=whole)
+            yield from self.fill(plan, node, whole=whole)
         return node
 
     def _operator(self, plan: Plan) -> Operator:

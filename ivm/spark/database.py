@@ -254,7 +254,7 @@ class SparkView(ShardedReader):
         Use it before the next commit: a shard that is loaded anew knows nothing of times before.
         """
         with self._lock:
-            after, until = self._between(after, until)
+            after, until = self._between(after, until, self._readable()[0])
             definition = self._installed.definition
             version = self._driver.ledger.watched(self._driver.version)
             view = self._driver.views[definition.name]

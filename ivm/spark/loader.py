@@ -27,12 +27,12 @@ class FileLoader(Loader):
             return own
         return columns_of(query) if file_query(query) is not None else None
 
-    def load(self, table: Table, query: str, load: Load) -> int | None:
+    def load(self, table: Table, query: str, text: str, load: Load) -> int | None:
         """See `Loader.load`."""
-        loaded = super().load(table, query, load)
+        loaded = super().load(table, query, text, load)
         if loaded is not None or not self.core.external_access:
             return loaded
-        parts = self._parts(query)
+        parts = self._parts(text)
         if parts is None:
             return None
         with self.core.lock:

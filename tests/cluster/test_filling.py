@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +18,7 @@ from ivm.cluster.driver import Driver
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess
 from ivm.session.database import core_of
+from ivm.trace.delta import Delta
 from tests.cluster.faulty import Faulty
 from tests.cluster.over_copies import OverCopies, connect
 from tests.engine.chunks import chunks_of
@@ -61,7 +64,6 @@ def left(db: ivm.Database) -> list[object]:
     """All that there is of views, and of what is on its way in."""
     residents = driver(db).transport.residents  # type: ignore[attr-defined]
     engines = [each.engine for each in residents]
-    assert not [each for each in threading.enumerate() if each.name == "ivm-filling"]
     return [
         [sorted(node.label for node in engine.renderer.graph.nodes) for engine in engines],
         [(engine.renderer.graph.installation, engine.is_filling, sorted(engine.leaving)) for engine in engines],
@@ -177,6 +179,23 @@ def test_nothing_is_left_of_one_that_is_stopped(db, kind):
     assert stopped > 5
 
 
+@pytest.mark.parametrize("bit", [0, 1, 4, 9, 20])
+def test_nothing_is_left_of_one_that_is_interrupted_within_a_bit(db, bit):
+    before, calls, read = left(db), iter(range(1_000)), Delta.gathered
+
+    def gathered(delta: Delta) -> Delta:
+        if next(calls) == bit:
+            raise KeyboardInterrupt
+        return read(delta)
+
+    with patch.object(Delta, "gathered", gathered), pytest.raises(KeyboardInterrupt):
+        db.sql(f"CREATE MATERIALIZED VIEW cities AS {VIEWS['cities']}")
+    assert left(db) == before
+    changing(db, random.Random(1))(ivm.Progress("", 0, 0))
+    db.sql(f"CREATE MATERIALIZED VIEW cities AS {VIEWS['cities']}")
+    db.verify()
+
+
 def test_one_that_nobody_could_cancel_is_cancelled_by_the_next_definition(db):
     before = left(db)
 
@@ -237,20 +256,20 @@ def test_what_is_not_needed_any_more_ends():
         db = ivm.connect(shards=2, compile="off")
         db.sql(TABLES)
 
-        threads: list[threading.Thread] = []
+        works: list[weakref.ref[Any]] = []
 
         def progress(_: ivm.Progress) -> None:
-            threads.extend(each for each in threading.enumerate() if each.name == "ivm-filling")
-            if threads:
+            growths = [each._filling._growth for each in driver(db).transport.residents]  # type: ignore[attr-defined]
+            works.extend(weakref.ref(each._work) for each in growths if each is not None and not each.is_over)
+            if works:
                 raise Stop
 
         with patch.object(Driver, "sweep", lambda self: None), pytest.raises(Stop):
             db.sql(f"CREATE MATERIALIZED VIEW cities AS {VIEWS['cities']}", progress=progress)
         for each in driver(db).transport.residents:  # type: ignore[attr-defined]
             each._filling = None
-        for thread in threads:
-            thread.join(60)
-            assert not thread.is_alive()
+        gc.collect()  # what is half done refers to what does it
+        assert [work() for work in works] == [None] * len(works)
 
 
 def test_drivers_die_meanwhile(monkeypatch):

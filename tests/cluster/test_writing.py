@@ -24,6 +24,8 @@ OF_SHARDS = [
     "(FROM dear)",
     "(SELECT id::HUGEINT AS h, at, NULL AS n FROM sale)",
     "(SELECT id FROM sale WHERE id < 0)",
+    "(SELECT s.id, c.country FROM sale AS s JOIN city AS c ON s.city = c.name)",
+    "(SELECT count(*) AS n FROM city)",
 ]
 OF_ALL = ["(SELECT city, count(*) AS n FROM sale GROUP BY city)", "(SELECT id FROM sale ORDER BY id LIMIT 3)"]
 FORMATS = ["FORMAT parquet", "FORMAT csv", "FORMAT csv, HEADER false, DELIMITER ';'", "FORMAT parquet, ROW_GROUP_SIZE 2048"]  # fmt: skip

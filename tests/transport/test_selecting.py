@@ -14,6 +14,7 @@ import ivm
 import ivm.spark
 from ivm.spark.database import SparkDatabase
 from tests.cluster import test_writing as writing
+from tests.cluster.test_joined import OF_SHARDS as JOINED
 from tests.cluster.test_selecting import OF_ALL, OF_SHARDS, TABLES, WRONG, nothing_comes_here, said, same
 
 MANY = "INSERT INTO bag SELECT 'x' || a, b + 1 FROM bag"
@@ -33,7 +34,7 @@ def pair(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_each_shard_answers_from_its_own_rows(pair):
     one, db = pair
-    for text in OF_SHARDS[::2]:
+    for text in (*OF_SHARDS[::2], f"INSERT INTO bag {JOINED[0]}", f"INSERT INTO bag {JOINED[12]}"):
         with nothing_comes_here(db):
             found = said(db, text)
         assert found == said(one, text), text

@@ -1,0 +1,140 @@
+"""Joins and groups whose rows are together are answered by each shard: as on one engine, and no row comes to the driver."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+import ivm
+from ivm.cluster.loader import Loader
+from tests.cluster.test_selecting import TABLES, nothing_comes_here, said, same
+
+MORE = """
+CREATE TABLE item (id BIGINT PRIMARY KEY, sale BIGINT REFERENCES sale, n INTEGER, weight DOUBLE)
+    WITH (check_foreign_keys = true);
+CREATE TABLE line (sale BIGINT, number BIGINT, n INTEGER, PRIMARY KEY (sale, number)) PARTITIONED BY (sale);
+CREATE MATERIALIZED VIEW sums AS SELECT sale, sum(n) AS n FROM line GROUP BY sale;
+CREATE VIEW named AS SELECT s.id, c.country FROM sale AS s JOIN city AS c ON s.city = c.name;
+INSERT INTO item SELECT i, i % 40, i % 7, i / 3 FROM range(100) r(i);
+INSERT INTO line SELECT i % 30, i, i % 5 FROM range(90) r(i);
+"""
+OF_SHARDS = [
+    "SELECT c.country, s.id FROM sale AS s JOIN city AS c ON s.city = c.name",
+    "SELECT c.country, s.id FROM sale AS s LEFT JOIN city AS c ON s.city = c.name AND c.country <> 'NO'",
+    "SELECT s.city, l.number FROM sale AS s JOIN line AS l ON s.id = l.sale",
+    "SELECT s.city, l.number FROM sale AS s LEFT JOIN line AS l ON s.id = l.sale WHERE s.id > 20",
+    "SELECT s.city, s.id FROM sale AS s ANTI JOIN line AS l ON s.id = l.sale",
+    "SELECT max(city), sum(l.n) FROM sale AS s JOIN line AS l ON s.id = l.sale GROUP BY s.id HAVING count(*) > 1",
+    "SELECT s.city, m.n FROM sale AS s JOIN sums AS m ON s.id = m.sale JOIN city AS c ON c.name = s.city",
+    "SELECT count(*), sale FROM line GROUP BY sale",
+    "SELECT country, total FROM revenue JOIN city ON revenue.city = city.name",
+    "SELECT country, id FROM named",
+    "SELECT c.country, d.id FROM dear AS d, city AS c WHERE d.much > 5",
+    "SELECT 'all', count(*) FROM city",
+    "SELECT country, count(*) FROM city GROUP BY country",
+    "SELECT a.name, 1 FROM city AS a, city AS b WHERE a.country < b.country",
+]
+OF_ALL = [
+    "SELECT 'x', i.id FROM item AS i JOIN sale AS s ON i.sale = s.id",
+    "SELECT s.city, i.id FROM item AS i LEFT JOIN sale AS s ON i.sale = s.id",
+    "SELECT c.name, s.id FROM city AS c LEFT JOIN sale AS s ON s.city = c.name AND s.id < 2",
+    "SELECT c.name, s.id FROM city AS c FULL JOIN sale AS s ON s.city = c.name",
+    "SELECT 'all', count(*) FROM sale",
+    "SELECT city, sum(id) FROM sale GROUP BY city",
+    "SELECT a.city, b.id FROM sale AS a JOIN sale AS b ON a.price = b.id",
+    "SELECT 'x', sum(weight) FROM item GROUP BY id",
+    "SELECT first(city), id FROM sale GROUP BY id",
+    "SELECT country, id FROM named UNION ALL SELECT name, 1 FROM city",
+    "SELECT country, count(*) FROM sale JOIN city ON city = name GROUP BY ROLLUP (country)",
+]
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[ivm.Database, ivm.Database]]:
+    with ivm.connect(compile="off") as one, ivm.connect(shards=3, compile="off") as db:
+        for each in (one, db):
+            each.sql(TABLES)
+            each.sql(MORE)
+        yield one, db
+
+
+@pytest.mark.parametrize("text", OF_SHARDS)
+def test_each_shard_answers(pair, text):
+    one, db = pair
+    for statement in (f"INSERT INTO bag {text}", f"CREATE OR REPLACE TABLE made (x, y) AS {text}"):
+        with nothing_comes_here(db):
+            found = said(db, statement)
+        assert found == said(one, statement)
+    same(one, db)
+
+
+def test_what_needs_rows_of_several_shards(pair):
+    one, db = pair
+    with patch.object(Loader, "_commit", side_effect=AssertionError("rows of others are needed")):
+        for text in OF_ALL:
+            assert said(db, f"INSERT INTO bag {text}") == said(one, f"INSERT INTO bag {text}"), text
+    same(one, db)
+
+
+def test_after_shards_have_become_others(pair):
+    _, db = pair
+    db.rescale(2)
+    for each in pair:
+        each.sql("DELETE FROM bag")
+    test_each_shard_answers(pair, OF_SHARDS[0])
+    test_each_shard_answers(pair, OF_SHARDS[5])
+    assert db.sql("SELECT count(*) FROM bag").fetchall()[0][0] > 30
+
+
+def random_query(drawn: random.Random) -> str:
+    """A SELECT of a text and a number, of joins of a few relations, of which some are grouped."""
+    relations = {
+        "sale": ("id", "price", "city"), "line": ("sale", "n", "number"), "item": ("sale", "id", "n"),
+        "sums": ("sale", "n", "n"), "kept": ("id", "price", "note"), "city": ("name", "country", "name"),
+        "revenue": ("city", "total", "city"), "dear": ("id", "much", "id"),
+    }  # fmt: skip
+    names = [drawn.choice(list(relations)) for _ in range(drawn.randint(1, 3))]
+    text = f"{names[0]} AS r0"
+    for at, name in enumerate(names[1:], 1):
+        kind = drawn.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN"])
+        there = drawn.randrange(at) if kind != "SEMI JOIN" else 0
+        left = drawn.choice(relations[names[there]][:2] if drawn.random() < 0.4 else relations[names[there]][:1])
+        right = relations[name][0]
+        text += (
+            f" {kind} {name} AS r{at} ON r{there}.{left}::VARCHAR = r{at}.{right}::VARCHAR"
+            if (drawn.random() < 0.2)
+            else f" {kind} {name} AS r{at} ON {casted(names[there], left, f'r{there}')} = {casted(name, right, f'r{at}')}"
+        )
+    first, second, _ = relations[names[0]]
+    if drawn.random() < 0.3:
+        return f"SELECT r0.{first}, count(*) FROM {text} GROUP BY r0.{first}"
+    where = f" WHERE r0.{second} IS NOT NULL" if drawn.random() < 0.3 else ""
+    return f"SELECT r0.{first}, hash(r0.{second}::VARCHAR) % 1000 FROM {text}{where}"
+
+
+def casted(name: str, column: str, alias: str) -> str:
+    """A column as what it is compared with another: numbers as they are, texts by their length."""
+    return f"length({alias}.{column})" if column in ("city", "name", "country") else f"{alias}.{column}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_joins(pair, seed):
+    one, db = pair
+    drawn, loads = random.Random(seed), list[bool]()
+    commit = Loader._commit
+
+    def counted(self, *given):
+        loads.append(True)
+        return commit(self, *given)
+
+    with patch.object(Loader, "_commit", counted):
+        for _ in range(40):
+            for each in pair:
+                each.sql("DELETE FROM bag")
+            text = random_query(drawn)
+            assert said(db, f"INSERT INTO bag {text}") == said(one, f"INSERT INTO bag {text}"), text
+            assert said(db, "FROM bag") == said(one, "FROM bag"), text
+    assert 5 < len(loads) < 40
