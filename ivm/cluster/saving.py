@@ -35,7 +35,7 @@ from ivm.plan.node import Plan
 from ivm.plan.plain import plain_plans, plans_of
 from ivm.sql.ir.relation import Relation
 from ivm.trace.columns.segment import Segment
-from ivm.trace.rows.row_store import RowsReader
+from ivm.trace.rows.rows_reader import RowsReader
 
 RANGE = 1 << 16
 """So many rows are a piece."""

@@ -111,9 +111,9 @@ class Checkpoints:
                 else:
                     written = (files.write("state", (each.batch for each in state)) for state in kept.segments)
                     states[plan] = WrittenState(kept.node, kept.updates, tuple(written))
-            for name, reader in moment.tables.items():
+            for name, (reader, since) in moment.tables.items():
                 names = [field.name for field in moment.catalog.table(name).fields]
-                tables[name] = write_rows(files, names, reader, known.tables.get(name))
+                tables[name] = write_rows(files, names, reader, known.tables.get(name), since)
         except BaseException:
             files.remove()  # or each try would take more of a disk that has no room
             raise

@@ -33,10 +33,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """The rows of a table: parts one after the other, and which of all these rows live (None: all do)."""
+    """The rows of a table: parts one after the other, which of all these rows live (None: all do), and, after the time
+    `since`, when they came and died (None: none did).
+    """
 
     parts: Sequence[Part]
     living: Written | None
+    since: int
+    past: Written | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,9 @@ class Manifest:
         for name, table in self.tables.items():
             for part in table.parts:
                 yield f"rows of table {name}", part.written
-            if table.living is not None:
-                yield f"rows of table {name}", table.living
+            for written in (table.living, table.past):
+                if written is not None:
+                    yield f"rows of table {name}", written
         for state in self.states.values():
             for written in state:
                 yield "the state of views, which can be made again", written
@@ -110,7 +115,7 @@ def read_manifest(storage: Storage) -> Manifest | None:
 
 
 def _manifest_of(plain: dict[str, Any]) -> Manifest:
-    tables = {name: _table_of(table) for name, table in plain["tables"].items()}
+    tables = {name: _table_of(table, plain["time"]) for name, table in plain["tables"].items()}
     states = {plan: [_written_of(each) for each in state] for plan, state in plain["states"].items()}
     numbers = {name: _number(plain[name]) for name in ("record", "time", "next")}
     batches = {source: _number(number) for source, number in plain["batches"].items()}
@@ -118,9 +123,11 @@ def _manifest_of(plain: dict[str, Any]) -> Manifest:
     return Manifest(**{**plain, **numbers, "batches": batches, "planned": planned, "tables": tables, "states": states})
 
 
-def _table_of(plain: dict[str, Any]) -> TableFiles:
+def _table_of(plain: dict[str, Any], time: int) -> TableFiles:
+    """What there is of a table, as of a time where nothing is said of the past, as earlier releases did."""
     parts = [Part(_written_of(part["written"]), _number(part["rows"])) for part in plain["parts"]]
-    return TableFiles(parts, None if plain["living"] is None else _written_of(plain["living"]))
+    living, past = (None if plain.get(name) is None else _written_of(plain[name]) for name in ("living", "past"))
+    return TableFiles(parts, living, _number(plain.get("since", time)), past)
 
 
 def _written_of(plain: dict[str, Any]) -> Written:

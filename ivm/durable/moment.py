@@ -10,7 +10,7 @@ from ivm.dataflow.node import Node
 from ivm.engine.engine import Engine
 from ivm.plan.identity import Identities
 from ivm.trace.columns.segment import Segment
-from ivm.trace.rows.row_store import RowsReader
+from ivm.trace.rows.rows_reader import RowsReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Moment:
     batches: Mapping[str, int]
     planned: Mapping[str, Mapping[str, float]]
     indexes: Mapping[str, Sequence[Sequence[int]]]
-    tables: Mapping[str, RowsReader]
+    tables: Mapping[str, tuple[RowsReader, int]]
+    """With the time since which it is known what was there."""
     states: Mapping[str, Kept]
 
 
@@ -59,7 +60,7 @@ def moment_of(
         dict(engine.batches),
         {name: each.sizes for name, each in engine.views.items() if not each.definition.temporary},
         {name: [each.key for each in store.arrangements()] for name, store in tables.items()},
-        {name: store.reader() for name, store in tables.items()},
+        {name: (store.reader(), max(engine.since, store.begins, 0)) for name, store in tables.items()},
         states,
     )
 

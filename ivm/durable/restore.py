@@ -66,8 +66,9 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
         sizes = manifest.planned.get(view.name, {})
         on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], sizes, saved)
     indexes.clear()  # views have those that they need
-    if core.engine.past.history:  # each view knows by itself since when it can be read
+    if core.engine.past.history:  # each table and view knows by itself since when it can be read
         kept = [view.log.sealed.since for view in core.engine.views.values()]
+        kept += [store.begins for store in core.engine.tables.values()]
         core.engine.begin_at(manifest.time, max(0, min(kept, default=manifest.time)))
     on_disk.states = saved.restored
     return on_disk
@@ -140,12 +141,15 @@ class Saved:
 def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
     files, tables = manifest.tables[table.name], core.engine.tables
     declared = tables.made(table)
-    batches, dead = read_rows(reading, files, table)
+    batches, dead, lives = read_rows(reading, files, table)
+    keeps = bool(core.engine.past.history)
     try:
-        numbering = declared.store.load(batches, dead, manifest.time)
+        numbering = declared.store.load(batches, dead, manifest.time, lives if keeps else None)
     except (Error, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         names = ", ".join(part.written.file for part in files.parts)
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
+    if keeps:
+        declared.store.begins = lives.since
     core.engine.put_table(table.name, declared)
     on_disk.tables[table.name] = as_read(files, numbering, [field.name for field in table.fields], len(dead))
 

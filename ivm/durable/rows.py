@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +12,15 @@ from ivm.catalog.errors import StorageError
 from ivm.catalog.schema import Table
 from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
-from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in
+from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in, numbers_from, numbers_in
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.in_place import is_readable_in
 from ivm.trace.columns.segment import LARGE
 from ivm.trace.columns.stand_ins import of_dictionary, with_leaves
-from ivm.trace.rows.row_store import RowsReader
+from ivm.trace.rows.rows_reader import Lives, RowsReader
 
 _LIVING = "living"
+_ROW, _TIME, _DIED = "row", "time", "died"
 _FAN = 2
 _PART_ROWS = 1 << 20
 """No part has more rows, so that several are read side by side."""
@@ -38,7 +39,7 @@ class _Stretch:
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
     """What is on disk of a table whose rows have these numbers, and its columns these names; so many of its rows are
-    dead.
+    dead. `since`: after which time it is known when rows came and died, as `past` says.
     """
 
     numbering: object
@@ -46,15 +47,18 @@ class WrittenRows:
     stretches: tuple[_Stretch, ...]
     dead: int
     living: Written | None
+    since: int
+    past: Written | None
 
     @property
     def files(self) -> TableFiles:
         """What a manifest says of it."""
-        return TableFiles([each.part for each in self.stretches], self.living)
+        return TableFiles([each.part for each in self.stretches], self.living, self.since, self.past)
 
 
-def read_rows(reading: Reading, files: TableFiles, table: Table) -> tuple[list[pa.RecordBatch], Ints]:
-    """The rows of a table, which lie where its files are mapped, and the numbers of those that are dead.
+def read_rows(reading: Reading, files: TableFiles, table: Table) -> tuple[list[pa.RecordBatch], Ints, Lives]:
+    """The rows of a table, which lie where its files are mapped, the numbers of those that are dead, and when they came
+    and died.
 
     StorageError if they are not as they were written.
     """
@@ -65,7 +69,17 @@ def read_rows(reading: Reading, files: TableFiles, table: Table) -> tuple[list[p
     is_other = any(not _is_of(table, batch.schema) for batch in batches)
     if is_other or rows != sum(part.rows for part in files.parts) or (living and len(alive) != rows):
         raise StorageError(f"cannot read table {table.name}: its files do not fit together; restore them from a backup")
-    return batches, np.flatnonzero(~alive)
+    return batches, np.flatnonzero(~alive), _lives_of(reading, files)
+
+
+def _lives_of(reading: Reading, files: TableFiles) -> Lives:
+    """When rows came and died."""
+    read = [] if files.past is None else list(reading.batches(files.past))
+    rows, times = (
+        np.concatenate([numbers_in(each.column(name)) for each in read] or [_NONE]) for name in (_ROW, _TIME)
+    )
+    died = np.concatenate([bools_in(each.column(_DIED)) for each in read] or [_ALL])
+    return Lives(files.since, rows[~died], times[~died], rows[died], times[died])
 
 
 def _is_of(table: Table, schema: pa.Schema) -> bool:
@@ -93,29 +107,47 @@ def as_read(files: TableFiles, numbering: object, names: Sequence[str], dead: in
     for part in files.parts:
         stretches.append(_Stretch(part, first, first + part.rows, _NONE))
         first += part.rows
-    return WrittenRows(numbering, tuple(names), tuple(stretches), dead, files.living)
+    return WrittenRows(numbering, tuple(names), tuple(stretches), dead, files.living, files.since, files.past)
 
 
-def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: WrittenRows | None) -> WrittenRows:
-    """Bring what is on disk up to date. StorageError if that is not possible.
+def write_rows(
+    files: Files, names: Sequence[str], reader: RowsReader, known: WrittenRows | None, since: int
+) -> WrittenRows:
+    """Bring what is on disk up to date, with what was there after `since`. StorageError if that is not possible.
 
-    Cost: writes the rows that came, a few times over where they come in small numbers, and a bit a row.
+    Cost: writes the rows that came, a few times over where they come in small numbers, a bit a row, and 16 bytes for
+    each row that died since and each time at which some came.
     """
     is_known = known is not None and known.numbering is reader.numbering and known.names == tuple(names)
     stretches = known.stretches if known is not None and is_known else ()
-    alive = reader.living()
+    since = max(since, known.since) if known is not None and is_known else since
+    left = reader.since(since)
+    alive, was_alive = reader.living(), left.living()
     kept, first = _left(stretches, reader.rows)
     for start in range(first, reader.rows, _PART_ROWS):
         stop = min(start + _PART_ROWS, reader.rows)
-        live = alive[start:stop]
-        part = Part(files.write("rows", batches_of(reader, names, start, stop)), int(np.count_nonzero(live)))
-        kept = (*kept, _Stretch(part, start, stop, np.flatnonzero(~live)))
+        stays = was_alive[start:stop]
+        part = Part(files.write("rows", batches_of(left, names, start, stop)), int(np.count_nonzero(stays)))
+        kept = (*kept, _Stretch(part, start, stop, np.flatnonzero(~stays)))
+    past = _written_past(files, kept, reader.lives(since))
     there = np.concatenate([np.delete(alive[each.first : each.stop], each.gone) for each in kept] or [_ALL])
     dead = len(there) - int(np.count_nonzero(there))
     if known is not None and is_known and kept is known.stretches and dead == known.dead:
-        return known
+        return replace(known, since=since, past=past)
     living = files.write("living", [pa.record_batch({_LIVING: bools_from(there)})]) if dead else None
-    return WrittenRows(reader.numbering, tuple(names), kept, dead, living)
+    return WrittenRows(reader.numbering, tuple(names), kept, dead, living, since, past)
+
+
+def _written_past(files: Files, stretches: Sequence[_Stretch], lives: Lives) -> Written | None:
+    """When rows came and died, by their places on disk; None where none did."""
+    if not len(lives.born) and not len(lives.dead):
+        return None
+    numbers = np.concatenate([np.delete(np.arange(each.first, each.stop), each.gone) for each in stretches] or [_NONE])
+    places = np.searchsorted(numbers, np.concatenate([lives.first, lives.dead]))
+    died = np.arange(len(places)) >= len(lives.first)
+    times = np.concatenate([lives.born, lives.died])
+    columns = {_ROW: numbers_from(places), _TIME: numbers_from(times), _DIED: bools_from(died)}
+    return files.write("past", [pa.record_batch(columns)])
 
 
 def _left(stretches: tuple[_Stretch, ...], rows: int) -> tuple[tuple[_Stretch, ...], int]:

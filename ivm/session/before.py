@@ -114,7 +114,7 @@ class Before:
         if begins > self._time:
             raise BindError(
                 f"cannot read table {self._table.name} {self._as_of.said}: its past is known since time {begins}, when "
-                "it was created, written anew, or opened from a checkpoint; read a later time"
+                "it was created, written anew, or opened from a checkpoint without its past; read a later time"
             )
 
 

@@ -122,6 +122,20 @@ class Births:
             times.length = rows.length = known + 1
             self.last = time
 
+    def between(self, since: int, until: int) -> tuple[Ints, Ints]:
+        """The times after one up to another at which rows came, as far as they are known, and the first row of each."""
+        known = min(self.times.length, self._rows.length)
+        times, rows = self.times.array[:known], self._rows.array[:known]
+        begin, end = np.searchsorted(times, [since, until], side="right")
+        return times[begin:end].copy(), rows[begin:end].copy()
+
+    def restore(self, times: Ints, rows: Ints) -> None:
+        """Of rows that are there already those from `rows` on came at `times`, as `between` gave them."""
+        if len(times):
+            self.times.append(times)
+            self._rows.append(rows)
+            self.last = int(times[-1])
+
     def limit(self, time: int, rows: int) -> int:
         """How many of the store's `rows` had come by `time`, for a time that is not forgotten."""
         if time >= self.last:

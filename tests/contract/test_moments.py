@@ -16,7 +16,7 @@ from ivm.trace import view_log
 from ivm.trace.columns.segment import Segment
 from ivm.trace.keyed import group_segments, groups
 from ivm.trace.ordered import ordered_tree, window_tree
-from ivm.trace.rows import row_store
+from ivm.trace.rows import row_store, rows_reader
 from ivm.trace.text import sweep
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import Pace, Sweep
@@ -115,7 +115,8 @@ def _bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "_CHUNK", _CHUNK)
     for kind in (kinds_of_state, groups_of_kind):
         monkeypatch.setattr(kind, "TEXTS", ())
-    monkeypatch.setattr(row_store, "_SEGMENT_ROWS", _CHUNK)
+    for module in (row_store, rows_reader):
+        monkeypatch.setattr(module, "SEGMENT_ROWS", _CHUNK)
     monkeypatch.setattr(ordered_tree, "_AT_ONCE", 2)
     monkeypatch.setattr(window_tree, "_AT_ONCE_SAVED", 2)
     monkeypatch.setattr(groups, "_LEAST_RELEASED", 1)

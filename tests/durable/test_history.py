@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import zlib
 
 import pyarrow as pa
 import pytest
@@ -128,3 +130,108 @@ def test_a_database_without_history_begins_at_its_checkpoint(tmp_path):
             assert [row["name"] for row in beside.view("v").changes(2).to_pylist()] == ["c"]
             with pytest.raises(ivm.BindError, match="times from 2 to 3"):
                 beside.view("v").changes(1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_have_their_past_again(tmp_path, seed):
+    """Commits, checkpoints, reopening and tables that are new or altered, in any order."""
+    chosen, path, begun = random.Random(seed), tmp_path / "db", {"t": 1}
+    kept: dict[tuple[str, int], list[tuple[object, ...]]] = {}
+    db = ivm.connect(path, history=12, compile="off")
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
+    db.sql(VIEW)
+    for number in range(70):
+        match chosen.randrange(16):
+            case 0 | 1:
+                db.close()
+                db = ivm.connect(path, history=12, compile="off")
+            case 2:
+                db.sql("CHECKPOINT")
+            case 3 if len(begun) < 3:
+                db.sql(f"CREATE TABLE t{number} AS SELECT * FROM t")  # without a key
+                begun[f"t{number}"] = db.time
+            case 4:
+                db.sql("DELETE FROM t")
+            case 5:
+                db.sql("INSERT INTO t SELECT id + 100, name, x FROM t WHERE id < 100 ON CONFLICT DO NOTHING")
+            case 6 if len(begun) > 1:
+                db.sql(f"UPDATE {max(begun)} SET x = x + 1, name = name || '.' WHERE x > 2")
+            case _:
+                step(db, chosen)
+        for table in begun:
+            kept[table, db.time] = sorted(db.sql(f"SELECT * FROM {table}").fetchall())
+        if db.time and chosen.randrange(4) == 0:
+            times = range(max(db.time - 12, 1), db.time + 1)
+            for table, since in begun.items():
+                time = chosen.choice(times)
+                if time < since:
+                    continue
+                last = max(each for of, each in kept if of == table and each <= time)
+                assert sorted(db.sql(f"SELECT * FROM {table} AS OF {time}").fetchall()) == kept[table, last]
+            with ivm.connect(path, read_only=True, history=12, compile="off") as beside, beside.snapshot(time) as seen:
+                assert sorted(seen.sql("SELECT * FROM t").fetchall()) == sorted(
+                    db.sql(f"SELECT * FROM t AS OF {time}").fetchall()
+                )
+    db.close()
+
+
+def test_the_past_of_many_rows_that_are_replaced(tmp_path):
+    """Most rows die, so that the others get new numbers, as far as nobody may ask for those that have died."""
+    path = tmp_path / "db"
+    many = "SELECT range AS id, range % 7 AS x FROM range(40_000)"
+    with ivm.connect(path, history=2, compile="off") as db:
+        db.sql(f"CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT); INSERT INTO t {many}")
+        for add in range(1, 5):
+            db.sql(f"UPDATE t SET x = x + {add}")
+            if add % 2:
+                db.sql("CHECKPOINT")
+        db.sql("DELETE FROM t WHERE id >= 10")
+    sums: dict[int, list[tuple[object, ...]]] = {}
+    for again in range(3):
+        with ivm.connect(path, history=2, compile="off") as db:
+            for time in range(db.time - 2, db.time + 1):
+                found = db.sql(f"SELECT count(*), sum(x) FROM t AS OF {time}").fetchall()
+                assert sums.setdefault(time, found) == found
+            with pytest.raises(ivm.BindError, match="can be read"):
+                db.sql(f"SELECT * FROM t AS OF {db.time - 3}")
+            if again == 1:
+                db.sql("INSERT INTO t VALUES (-1, 0)")
+    assert [count for ((count, _),) in sums.values()] == [40_000, 40_000, 10, 11]
+    with ivm.connect(path, compile="off") as db:
+        db.sql("INSERT INTO t VALUES (-2, 0)")
+    with ivm.connect(path, history=9, compile="off") as db:
+        assert db.sql("SELECT count(*) FROM t").fetchall() == [(12,)]
+        with pytest.raises(ivm.BindError, match="can be read"):
+            db.sql(f"SELECT * FROM t AS OF {db.time - 1}")
+
+
+def test_a_past_that_does_not_fit_is_said(tmp_path):
+    path = tmp_path / "db"
+    with ivm.connect(path, history=9, compile="off") as db:
+        db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    (past,) = path.glob("past-*")
+    past.write_bytes(past.read_bytes()[:-1])
+    with pytest.raises(ivm.StorageError, match="past-"):
+        ivm.connect(path, history=9, compile="off")
+
+
+def test_a_copy_has_the_past_and_a_directory_of_an_earlier_release_has_none(tmp_path):
+    path, asked = tmp_path / "db", "SELECT count(*) FROM t AS OF 1"
+    with ivm.connect(path, history=9, compile="off") as db:
+        db.sql(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); DELETE FROM t"
+        )
+        db.sql("CHECKPOINT")
+        db.backup(tmp_path / "copy")
+    with ivm.connect(tmp_path / "copy", history=9, compile="off") as db:
+        assert db.sql(asked).fetchall() == [(1,)]
+    head, _, text = (path / "MANIFEST").read_bytes().partition(b"\n")
+    plain = json.loads(text)
+    for table in plain["tables"].values():
+        del table["since"], table["past"]
+    text = json.dumps(plain).encode()
+    (path / "MANIFEST").write_bytes(head[:-8] + b"%08x\n" % zlib.crc32(text) + text)
+    with ivm.connect(path, history=9, compile="off") as db:
+        assert db.sql("SELECT count(*) FROM t AS OF 3").fetchall() == [(0,)]
+        with pytest.raises(ivm.BindError, match="times from 3 to 3"):
+            db.sql(asked)

@@ -14,10 +14,10 @@ from ivm.trace.columns import stored_columns
 from ivm.trace.index import arrangement
 from ivm.trace.keyed import group_reader, round_reader
 from ivm.trace.ordered import ordered_arrangement, ordered_tree, window_tree
-from ivm.trace.rows import row_store
+from ivm.trace.rows import rows_reader
 
 _SIZES = (
-    (row_store, "_CHUNK_ROWS", 1.0),
+    (rows_reader, "_CHUNK_ROWS", 1.0),
     (arrangement, "_FILL_ROWS", 1.75),
     (ordered_arrangement, "_FILL_ROWS", 1.75),
     (arrangement, "_COUNTED_FROM", 5.0),

@@ -20,8 +20,9 @@ from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
-from ivm.trace.rows.row_store import RowsReader, RowStore
+from ivm.trace.rows.row_store import RowStore
 from ivm.trace.rows.rows import DerivedRows, Rows
+from ivm.trace.rows.rows_reader import RowsReader
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import ALIVE

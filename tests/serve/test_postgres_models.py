@@ -125,6 +125,8 @@ def test_ibis():
         assert sums == there.table("revenue").order_by("city").to_pyarrow().to_pylist()
         met = sale.join(ibis.memtable({"city": ["Bern"], "k": [7]}), "city").to_pyarrow().to_pylist()
         assert [row["k"] for row in met] == [7]
+        asked = there.sql("SELECT id, city FROM sale")
+        assert asked.filter(asked.id > 1).city.to_pyarrow().to_pylist() == ["Oslo"]
         there.create_table("made", sale.select("id", "city"))
         there.create_view("later", sale.filter(sale.id > 1))
         assert (there.table("made").count().execute(), there.table("later").count().execute()) == (2, 1)

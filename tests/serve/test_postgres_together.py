@@ -10,13 +10,7 @@ import pytest
 from psycopg import errors
 
 from ivm.session.database import core_of
-from tests.serve.postgres import served, start_up, until
-
-
-@pytest.fixture(scope="module")
-def server():
-    with served() as found:
-        yield found
+from tests.serve.postgres import start_up, until
 
 
 @pytest.fixture
@@ -194,6 +188,10 @@ def test_what_is_temp_is_of_one_connection_and_ends_with_it(server):
             assert client.execute("SELECT * FROM of_item").fetchall() == [(21,)]
             assert other.execute("SELECT * FROM of_item").fetchall() == [(41,)]
             assert (there(client), there(other)) == (3, 3)
+            where = "SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()"
+            assert client.execute(where).fetchall() == [("temp",)]
+            meant = "SELECT relpersistence FROM pg_class WHERE oid = to_regclass('item') AND pg_table_is_visible(oid)"
+            assert client.execute(meant).fetchall() == [("t",)]
             other.execute("BEGIN; UPDATE item SET k = 0; DROP VIEW of_item; ROLLBACK")
             assert other.execute("SELECT k FROM item ORDER BY k").fetchall() == [(20,), (21,)]
         with server.connect() as third:

@@ -8,7 +8,6 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from struct import Struct
 from typing import NamedTuple
 
@@ -20,86 +19,22 @@ from ivm.catalog.types import SqlType
 from ivm.kernels.step.state import DIED, MORTAL, ROWS_OF
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.columns.column import NOBODY, Array, Bools, Column, Ints
+from ivm.trace.columns.column import NOBODY, Array, Column, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Segment, Segments, in_one, segment_of
 from ivm.trace.columns.stored_columns import StoredColumns
-from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.delta import Delta, Source
 from ivm.trace.rows.changes import Applied, deaths_of
+from ivm.trace.rows.rows_reader import SEGMENT_ROWS, Lives, RowsReader
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import AT_ONCE
-from ivm.trace.text.texts import Strings
 from ivm.trace.time import ALIVE, BEGINNING, Births, stamp, stamps, times_of
 
 MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
-_SEGMENT_ROWS = 1 << 16
-_CHUNK_ROWS = 1 << 14
+
+
 _pack = Struct("5q").pack_into
-
-
-class RowsReader:
-    """The first `rows` rows of `columns`, but for those that had died by a time; texts are those of `strings`.
-
-    Of all that it reads nothing is written again but deaths at later times: rows are appended behind those that it
-    sees, batches are Arrow's, and where rows get other numbers, it keeps what there was. Cost: nothing until it reads.
-    """
-
-    def __init__(self, columns: StoredColumns, rows: int, died: Ints, as_of: int, strings: Strings) -> None:
-        self.numbering = columns.numbering
-        """What is the same for two readers of a store if a row has the same number for both; it holds no rows."""
-        self._stored = columns.held()  # what becomes hot from now on has codes that `strings` may not know
-        self._strings = strings
-        self._limit = rows
-        self._died = died
-        self._latest = stamp(as_of)
-
-    def chunks(self) -> Iterator[tuple[StoredRows, int]]:
-        """The rows in chunks of at most 16,384, each with its length; their columns are gathered when they are read."""
-        for start in range(0, self._limit, _CHUNK_ROWS):
-            rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
-            yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-
-    def arrow(self, names: Sequence[str], wanted: Sequence[int] | None = None) -> pa.Table:
-        """The columns `wanted`, or all, under these names; cold columns come straight from their batches."""
-        rows = self._visible(slice(0, self._limit))
-        columns = [self._columns.arrow(index, rows) for index in wanted or range(len(self._columns.types))]
-        return pa.table(columns, names=list(names))
-
-    @property
-    def rows(self) -> int:
-        """How many rows there were, those that had died included."""
-        return self._limit
-
-    def living(self) -> Bools:
-        """For each row whether it had not died. Cost: a pass over them."""
-        if len(self._died) == 0:
-            return np.ones(self._limit, np.bool_)
-        alive: Bools = self._died[: self._limit] > self._latest
-        return alive
-
-    def kept(self, first: int, stop: int) -> Iterator[list[pa.Array]]:
-        """Those of the rows from number `first` to `stop` that had not died, at most 65,536 at a time: their columns as
-        they are kept.
-
-        So one column may come in arrays of several types, all of which a store takes.
-        """
-        for start in range(first, stop, _SEGMENT_ROWS):
-            rows = self._visible(slice(start, min(start + _SEGMENT_ROWS, stop)))
-            if isinstance(rows, slice) or len(rows):
-                yield [self._columns.kept(index, rows) for index in range(len(self._columns.types))]
-
-    @cached_property
-    def _columns(self) -> StoredColumns:
-        return self._stored.fixed(self._limit, self._strings)
-
-    def _visible(self, rows: slice) -> Ints | slice:
-        """Those of a stretch of rows that had not died; a slice where no row is missing."""
-        if len(self._died) == 0:
-            return rows
-        alive: Bools = self._died[rows] > self._latest
-        return rows if alive.all() else rows.start + np.flatnonzero(alive)
 
 
 Mark = tuple[int, int, int, int]
@@ -353,17 +288,24 @@ class RowStore:
         self._tell()
         return head.number("time"), head.number("since")
 
-    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> None:
+    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int, lives: Lives | None = None) -> None:
         """Take rows as `RowsReader.kept` gave them, which stay where they are, into an empty store; `dead` are gone.
 
-        Nothing is known of what was before `time`.
+        Nothing is known of what was before `time`, but for what `lives` says.
         """
-        readers = Readers([Reader(each, self._dictionary) for each in self.types])
+        readers, since = Readers([Reader(each, self._dictionary) for each in self.types]), time
+        if lives is not None:
+            since = lives.since
         for batch in batches:
-            self.append(Batch(batch, readers), batch.num_rows, time)
+            self.append(Batch(batch, readers), batch.num_rows, since)
+        gone = np.full(len(dead), stamp(since))
+        if lives is not None:
+            self._births.restore(lives.born, lives.first)
+            gone[np.searchsorted(dead, lives.dead)] = stamps(lives.died)
         self.reach(time)
+        self._tell()
         if len(dead):
-            self.kill(dead, stamps(time))
+            self.kill(dead, gone)
 
     def reader(self, as_of: int | None = None) -> RowsReader:
         """The rows as of a time before the last `seal` (None: then), whatever happens to the store. Needs no lock."""
@@ -371,17 +313,17 @@ class RowStore:
             strings, sealed = self._dictionary.now(), self._sealed
             time = sealed.time if as_of is None else as_of
             limit = sealed.births.limit(time, sealed.rows)
-            reader = RowsReader(sealed.columns, limit, sealed.died, time, strings)
+            reader = RowsReader(sealed.columns, limit, sealed.died, time, strings, sealed.births)
             if strings is self._dictionary.now():  # else codes that it has may be newer, or have been given out again
                 return reader
 
 
 def _segments(sealed: Sealed, last: int, since: int) -> Iterator[Segment]:
     """See `RowStore.segments`; `last` is the time up to which rows had come."""
-    starts = range(0, sealed.rows, _SEGMENT_ROWS)
+    starts = range(0, sealed.rows, SEGMENT_ROWS)
     yield segment_of("rows", {}, {"parts": len(starts), "last": last, "time": sealed.time, "since": since})
     for start in starts:
-        stretch = slice(start, min(start + _SEGMENT_ROWS, sealed.rows))
+        stretch = slice(start, min(start + SEGMENT_ROWS, sealed.rows))
         rows, stamps = _left(sealed, stretch, since)
         arrays = {f"c{i}": in_one(sealed.columns.arrow(i, rows)) for i in range(len(sealed.columns.types))}
         numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

@@ -23,7 +23,8 @@ from ivm.trace.rows.changes import Applied, Changes, in_order
 from ivm.trace.rows.compaction import Compaction
 from ivm.trace.rows.living_rows import LivingRows
 from ivm.trace.rows.retraction import find_by_key
-from ivm.trace.rows.row_store import Mark, RowsReader, RowStore
+from ivm.trace.rows.row_store import Mark, RowStore
+from ivm.trace.rows.rows_reader import Lives, RowsReader
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import BEGINNING, chosen, stamps
@@ -164,16 +165,16 @@ class Rows(State):
             follower.catch_up()
         self.seal(time + 1, since)
 
-    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> object:
+    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int, lives: Lives | None = None) -> object:
         """Take rows into an empty store, see `RowStore.load`; what follows them is made of them again.
 
         The `numbering` in which they are numbered as they came: where most are dead, sealing gives the others new ones.
         """
-        self.store.load(batches, dead, time)
+        self.store.load(batches, dead, time, lives)
         numbering = self.store.columns.numbering
         for follower in self.followers():
             follower.catch_up()
-        self.seal(time + 1, time)
+        self.seal(time + 1, time if lives is None else lives.since)
         return numbering
 
     def codes(self) -> Iterator[Array]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ivm.catalog.names import as_literal
+from ivm.catalog.names import TEMP, as_literal
 from ivm.serve.postgres.catalog.numbers import RELATION_NUMBERS
 
 
@@ -35,8 +35,9 @@ _FORMAT = f"CASE WHEN t = 1700 AND m > 4 THEN printf('numeric(%d,%d)', (m - 4) >
 _NO_TEXT = "CAST(NULL AS VARCHAR)"
 _DESCRIBED = "(SELECT any_value(ivm_text) FROM ivm_descriptions WHERE ivm_oid = o AND ivm_number = {})"
 _CLASS_NAMED = (
-    "(SELECT any_value(ivm_oid) FROM ivm_classes WHERE replace(n, '\"', '') IN "
-    "(ivm_name, ivm_schema || '.' || ivm_name) AND (contains(n, '.') OR list_contains(ivm_path(), ivm_schema)))"
+    "(SELECT arg_min(ivm_oid, coalesce(list_position(ivm_path(), ivm_schema), 0)) FROM ivm_classes "
+    "WHERE replace(n, '\"', '') IN (ivm_name, ivm_schema || '.' || ivm_name) "
+    "AND (contains(n, '.') OR list_contains(ivm_path(), ivm_schema)))"
 )
 _NUMBERS = "MAP {" + ", ".join(f"'{name}': {number}" for name, number in RELATION_NUMBERS.items()) + "}"
 _TYPE_NAMED = Function(
@@ -93,7 +94,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "pg_get_function_arguments": _same(_NO_TEXT, "o"),
     "pg_get_function_identity_arguments": _same(_NO_TEXT, "o"),
     "pg_get_functiondef": _same(_NO_TEXT, "o"),
-    "pg_my_temp_schema": _same("0", ""),
+    "pg_my_temp_schema": Function(
+        f"() AS (SELECT coalesce(any_value(oid), 0) FROM pg_namespace WHERE nspname = '{TEMP}')", ("pg_namespace",)),
     "pg_is_other_temp_schema": _same("false", "o"),
     "pg_has_role": _same("true", "r, p", "u, r, p"),
     "has_table_privilege": _same("true", "t, p", "u, t, p"),
@@ -146,7 +148,7 @@ def of_session(
     }  # fmt: skip
     return {
         **{name: _same(as_literal(text), "") for name, text in texts.items()},
-        "ivm_path": _same(schemas, ""),
+        "ivm_path": _same(f"list_prepend({as_literal(TEMP)}, {schemas})", ""),
         "ivm_user": _same(as_literal(user or "ivm"), ""),
         "current_schemas": _same(f"CASE WHEN b THEN list_prepend('pg_catalog', {schemas}) ELSE {schemas} END", "b"),
         "pg_backend_pid": _same(str(process), ""),

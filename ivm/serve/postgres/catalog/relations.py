@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ivm.catalog.names import MAIN
+from ivm.catalog.names import MAIN, TEMP, is_temp
 from ivm.catalog.schema import Table, View
 from ivm.catalog.types import Kind
 from ivm.serve.postgres.catalog import numbers
@@ -22,6 +22,7 @@ from ivm.shell.definitions import definition_text
 def _namespace(asked: Asked) -> pa.Table:
     names = [(MAIN, numbers.of_schema(MAIN)), ("pg_catalog", PG_CATALOG), ("information_schema", INFORMATION_SCHEMA)]
     names += [(name, numbers.of_schema(name)) for name in asked.catalog.schemas if name != MAIN]
+    names += [(TEMP, numbers.of_schema(TEMP)) for name in asked.catalog.schema_names if is_temp(name)]
     return table([(oid, name, OWNER, None) for name, oid in names], "i:oid t:nspname i:nspowner t:nspacl")
 
 
