@@ -22,7 +22,11 @@ from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
 Domain = tuple[object, tuple[int, ...]]
 """Columns of a table, by its name, or of what was expected of some collection."""
+ValuesOf = Callable[[str, int], float | None]
+"""About how many values a column of a table or view has, by the name of that and the place of the column."""
 
+GUESSED, _ABOUT = inf, 3.0
+"""The doubt in the values of a column of which nothing is known, and in those that some rows tell of."""
 _DAYS, _YEARS, _NAMES = 2_500.0, 7.0, 25.0
 _SHARE = 0.1
 """The share of a column's rows that are distinct values, where nothing is known."""
@@ -38,12 +42,17 @@ _LEFT = 0.1
 class Values:
     """The distinct values of a column, or of several together: how many, and the domains that they are some of.
 
-    `guessed`: nothing but the type says how many.
+    `doubt`: by what factor the count may be wrong, GUESSED where nothing but the type says how many.
     """
 
     count: float
     within: Mapping[Domain, float]
-    guessed: bool = False
+    doubt: float = 1.0
+
+    @property
+    def guessed(self) -> bool:
+        """Whether nothing is known of them."""
+        return self.doubt == GUESSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class Expected:
         if found is None:
             below = self._find(column)
             count = min(self.rows, max(1.0, below.count))
-            found = self._values[column] = Values(count, {**below.within, (self, (column,)): count}, below.guessed)
+            found = self._values[column] = Values(count, {**below.within, (self, (column,)): count}, below.doubt)
         return found
 
     def distinct(self, column: int) -> float:
@@ -119,14 +128,21 @@ def drawn(values: float, rows: float, kept: float) -> float:
     return values * (1.0 - (1.0 - kept / rows) ** (rows / values))
 
 
+def nobody_knows(name: str, column: int) -> None:
+    """Nothing is known of the values of any column."""
+
+
 def table(
     name: str,
     row: Row,
     sizes: Mapping[str, float],
     keys: Iterable[tuple[int, ...]] = (),
     refers: Iterable[Reference] = (),
+    values: ValuesOf = nobody_knows,
 ) -> Expected:
-    """A table or view: its `keys` are unique, and `refers` says whose values columns have; of `sizes`, by name."""
+    """A table or view: its `keys` are unique, `refers` says whose values columns have, and `values` how many others
+    have; of `sizes`, by name.
+    """
     rows, every = sizes.get(name, 0.0), frozenset(range(len(row)))
     domains: dict[tuple[int, ...], dict[Domain, float]] = {}
     for key in keys:
@@ -142,7 +158,8 @@ def table(
     def find(column: int) -> Values:
         if (column,) in domains:
             return Values(count((column,)), domains[column,])
-        return Values(_usual(row[column].type, rows), {}, guessed=True)
+        known = values(name, column)
+        return Values(_usual(row[column].type, rows), {}, GUESSED) if known is None else Values(known, {}, _ABOUT)
 
     def known() -> Iterable[Together]:
         for columns, within in domains.items():
@@ -165,7 +182,7 @@ def fewer(below: Expected, rows: float, fixed: Mapping[int, float] | None = None
     whole = below.rows
 
     def left(each: Values) -> Values:
-        return Values(drawn(each.count, whole, rows), each.within, each.guessed)
+        return Values(drawn(each.count, whole, rows), each.within, each.doubt)
 
     def find(column: int) -> Values:
         found = left(below.values(column))
@@ -248,7 +265,7 @@ def _computed(below: Expected, scalar: Scalar, predicates: Sequence[Scalar]) -> 
             return Values(float(len(each.args) - 1), {})
     most = min(below.rows, below.combinations(columns_of(scalar)), _most(scalar))
     guess = max(1.0, _usual(scalar.type, below.rows))
-    return Values(min(most, guess), {}, guessed=most >= guess)
+    return Values(min(most, guess), {}, GUESSED if most >= guess else 1.0)
 
 
 def _most(scalar: Scalar) -> float:
@@ -274,10 +291,10 @@ def grouped(below: Expected, keys: int, functions: Sequence[tuple[str, int | Non
             return left.values(column)
         function, over = functions[column - keys]
         if function in ("count", "count_star"):
-            return Values(groups**0.5, {}, guessed=True)
+            return Values(groups**0.5, {}, GUESSED)
         if function in ("min", "max", "any_value", "first") and over is not None:
             return Values(drawn(below.distinct(over), below.rows, groups), below.values(over).within)
-        return Values(groups * _SHARE, {}, guessed=True)
+        return Values(groups * _SHARE, {}, GUESSED)
 
     def known() -> Iterable[Together]:
         columns, every = tuple(range(keys)), frozenset(range(keys + len(functions)))
@@ -307,7 +324,7 @@ def summed(inputs: Sequence[Expected], negated: Sequence[bool]) -> Expected:
         found = [each.values(column) for each in kept]
         common = {d: n for d, n in found[0].within.items() if all(d in each.within for each in found)}
         count = min((sum(each.count for each in found), *common.values()))
-        return Values(count, common, any(each.guessed for each in found))
+        return Values(count, common, max(each.doubt for each in found))
 
     whole = Expected(came, kept[0].width, find, (lambda: kept[0].together) if len(kept) == 1 else tuple)
     return fewer(whole, max(came - went, came * _LEFT)) if went and came else whole
@@ -322,14 +339,14 @@ def appended(below: Expected, width: int, times: float = 1.0, more: Expected | N
     def find(column: int) -> Values:
         if column < below.width:
             return below.values(column)
-        return Values(rows * _SHARE, {}, guessed=True) if more is None else more.values(column - below.width)
+        return Values(rows * _SHARE, {}, GUESSED) if more is None else more.values(column - below.width)
 
     return Expected(rows, width, find, (lambda: below.together) if width >= below.width else tuple)
 
 
 def unknown(rows: float, width: int) -> Expected:
     """So many rows of which nothing is known."""
-    return Expected(rows, width, lambda _: Values(rows * _SHARE, {}, guessed=True))
+    return Expected(rows, width, lambda _: Values(rows * _SHARE, {}, GUESSED))
 
 
 def _usual(type_: SqlType, rows: float) -> float:

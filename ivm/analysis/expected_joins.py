@@ -128,7 +128,7 @@ class Joined:
         values = [(self._inputs[number].values(own), number) for number, own in group]
         count = min(drawn(each.count, self._inputs[i].rows, self._most[i]) for each, i in values)
         within = {domain: size for each, _ in values for domain, size in each.within.items()}
-        return Values(count, within, all(each.guessed for each, _ in values))
+        return Values(count, within, min(each.doubt for each, _ in values))
 
     def _known(self) -> Iterator[Together]:
         found: list[Together] = []
@@ -208,17 +208,20 @@ def _keys(side: Expected, classes: Mapping[int, int]) -> dict[tuple[int, ...], V
 def _common(own: Values, others: Sequence[Values]) -> float:
     """The values of the smallest domain that columns have in common with one of others; at least 1.
 
-    Without one the fewer values are taken to be some of the others, each before anything was filtered; what is guessed
-    says little beside what is known.
+    Without one the fewer values are taken to be some of the more, each before anything was filtered. Where it is in
+    doubt how many there are on one side, and as many as on the other is not out of the question, that is it.
     """
     sizes = [size for domain, size in own.within.items() if any(domain in each.within for each in others)]
     if sizes:
         return max(1.0, min(sizes))
-    known = [_widest(each) for each in others if not each.guessed]
-    count = min(known or map(_widest, others), default=0.0)
-    if own.guessed is bool(known):
-        return max(1.0, count if known else _widest(own))
-    return max(1.0, _widest(own), count)
+    if not others:
+        return max(1.0, _widest(own))
+    sure = min(each.doubt for each in others)
+    other = min(_widest(each) for each in others if each.doubt == sure)
+    if own.doubt == sure:
+        return max(1.0, _widest(own), other)
+    (known, doubted, doubt) = (_widest(own), other, sure) if own.doubt < sure else (other, _widest(own), own.doubt)
+    return max(1.0, known if doubted <= known * doubt else doubted)
 
 
 def _widest(values: Values) -> float:

@@ -36,15 +36,17 @@ from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
 from ivm.results.view_changes import view_changes
 from ivm.trace.delta import Delta
+from ivm.trace.helpers import Helpers
 
 
 class Resident:
     """See `ivm.cluster.protocol.Shard`. `number` is its own, of so many `shards`."""
 
     def __init__(
-        self, number: int, shards: int, compiler: Compiler | None = None, history: History = 0, *, sharing: bool = True
-    ) -> None:
-        self.engine = Shard(compiler, history, sharing=sharing)
+        self, number: int, shards: int, compiler: Compiler | None = None, history: History = 0, *, sharing: bool = True,
+        helpers: Helpers | None = None,
+    ) -> None:  # fmt: skip
+        self.engine = Shard(compiler, history, sharing=sharing, helpers=helpers)
         self.catalog = Catalog()
         self.views: dict[str, Distributed] = {}
         """How each maintained view is distributed."""

@@ -30,6 +30,7 @@ from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
 from ivm.trace.delta import Delta
+from ivm.trace.helpers import Helpers
 from ivm.trace.time import BEGINNING
 
 Sent = dict[str, Delta]
@@ -56,8 +57,10 @@ class _Commit:
 class Shard(Engine):
     """See above. Of a commit it is told `begin`, `go_on` for each further level, then `ready` and `keep`; or `undo`."""
 
-    def __init__(self, compiler: Compiler | None, history: History, *, sharing: bool = True) -> None:
-        super().__init__(compiler, history, sharing=sharing)
+    def __init__(
+        self, compiler: Compiler | None, history: History, *, sharing: bool = True, helpers: Helpers | None = None
+    ) -> None:
+        super().__init__(compiler, history, sharing=sharing, helpers=helpers)
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""

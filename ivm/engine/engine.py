@@ -23,6 +23,7 @@ from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
 from ivm.engine.lasting import hold_for, log_of
 from ivm.engine.past import History, Past
+from ivm.engine.sampled import sampled
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
@@ -33,7 +34,7 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, total
 from ivm.plan.existing import Existing, added_state
 from ivm.plan.lower import lower
-from ivm.plan.node import Plan, Sizes
+from ivm.plan.node import Plan
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
@@ -127,8 +128,7 @@ class Engine:
         """
         started, sized = perf_counter(), frozenset(sized_by(relation))
         known = {**self.sizes(sized), **sizes}
-        if plan is None:
-            plan = lower(optimize(relation), self.renderer.existing.above(known))
+        plan = plan or lower(optimize(relation), self.renderer.existing.above(known))
         told = {name: known[name] for name in sorted(sized & known.keys())}
         return Planned(plan, frozenset(tables_of(relation)), told, (perf_counter() - started) * 1e3)
 
@@ -330,7 +330,7 @@ class Engine:
 
     def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """The state that installing `plan` would add; under None the view's contents."""
-        return added_state(plan, Sizes(self.sizes()), lambda each: each in self.renderer.rendered)
+        return added_state(plan, sampled(self.sizes(), self.tables), lambda each: each in self.renderer.rendered)
 
     def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
         """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar
 
-from ivm.analysis.expected import Expected, appended
+from ivm.analysis.expected import Expected, ValuesOf, appended, nobody_knows
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
 from ivm.sql.ir.rebuild import Row
@@ -155,12 +155,14 @@ class PlanOver(Plan):
 
 @dataclass
 class Sizes:
-    """Expected sizes over the given ones; `rows` are those of each table and view by name.
+    """Expected sizes over the given ones; `rows` are those of each table and view by name. `values`: of a column of one
+    of these, by its place, about how many it has, where that is known.
 
     See `ivm.analysis.expected`.
     """
 
     rows: Mapping[str, float]
+    values: ValuesOf = nobody_knows
     _known: dict[Plan, Expected] = field(default_factory=dict)
 
     def of(self, plan: Plan) -> Expected:

@@ -47,7 +47,7 @@ class Named(Plan):
 
     def expected(self, sizes: Sizes) -> Expected:
         """As many rows as given."""
-        return table(self.name, self.row, sizes.rows)
+        return table(self.name, self.row, sizes.rows, values=sizes.values)
 
 
 @compared_once
@@ -86,7 +86,7 @@ class TablePlan(Named):
 
     def expected(self, sizes: Sizes) -> Expected:
         """The rows as given, the values by keys and foreign keys."""
-        return table(self.name, self.row, sizes.rows, self.unique, self.refers)
+        return table(self.name, self.row, sizes.rows, self.unique, self.refers, sizes.values)
 
     def passed(self, change: Change, rate: float) -> float:
         """The change itself, if it is of this table."""

@@ -11,6 +11,7 @@ from ivm.catalog.names import key, reached
 from ivm.catalog.schema import Table
 from ivm.dataflow.loop import Iterate
 from ivm.engine.engine import Engine
+from ivm.engine.sampled import sampled
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, rounded, total
@@ -19,7 +20,7 @@ from ivm.plan.iterate import IteratePlan
 from ivm.plan.join import JoinPlan, arrangements_of
 from ivm.plan.lower import lower
 from ivm.plan.mfp import MfpPlan
-from ivm.plan.node import Plan, Sizes, nodes_of
+from ivm.plan.node import Plan, nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
 from ivm.plan.text import change_lines, costs, flow_lines, plan_text, remarks
 from ivm.session.core import Core
@@ -117,9 +118,9 @@ def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, .
 
 
 def _change_lines(engine: Engine, plan: Plan) -> list[str]:
-    sizes = engine.sizes()
-    sized = any(sizes.get(each.name) for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan))
-    return change_lines(plan, Sizes(sizes) if sized else None) or ["no table that it reads directly"]
+    expected = sampled(engine.sizes(), engine.tables)
+    sized = any(expected.rows.get(each.name) for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan))
+    return change_lines(plan, expected if sized else None) or ["no table that it reads directly"]
 
 
 def _registered_lines(engine: Engine, plan: Plan, registered: Mapping[str, Plan]) -> list[str]:
@@ -160,7 +161,7 @@ def _rounds(engine: Engine, plan: Plan) -> str:
         return ""
     node = engine.renderer.rendered.get(plan)
     if node is None:
-        return f", about {rounded(plan.rounds(Sizes(engine.sizes())))} rounds"
+        return f", about {rounded(plan.rounds(sampled(engine.sizes(), engine.tables)))} rounds"
     assert isinstance(node.operator, Iterate), "it carries out a loop"
     return f", {node.operator.longest} rounds at most so far"
 

@@ -39,6 +39,7 @@ from ivm.intake.change_feed import with_diffs
 from ivm.intake.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
+from ivm.spark.keeper import threads
 from ivm.spark.meeting import answer_of
 from ivm.spark.worker import framed
 from ivm.trace.columns.intervals import with_texts
@@ -244,7 +245,12 @@ def _copies(root: Root, shards: int) -> Copies:
         gc.freeze()
     if _kept is None:
         compiler, versions = Compiler(wait=False), Versions(Files(folder_of(root.address, root.under)))
-        copies = Copies(versions, lambda shard: Resident(shard, shards, compiler, root.history), EXCHANGE, every=_EVERY)
+        helpers = Helpers(threads())
+
+        def make(shard: int) -> Resident:
+            return Resident(shard, shards, compiler, root.history, helpers=helpers)
+
+        copies = Copies(versions, make, EXCHANGE, every=_EVERY)
         _kept = (root, shards), copies
     return _kept[1]
 

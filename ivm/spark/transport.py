@@ -36,7 +36,7 @@ from ivm.spark.home import Home
 from ivm.spark.keepers import Unreached
 from ivm.spark.pool import INGESTING, Pool, release, taken
 from ivm.spark.sessions import is_running, own_session, scheduled_apart, settings_of, tell_once
-from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept
+from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept, side_by_side
 from ivm.spark.worker import (
     FRAMES,
     PLACES,
@@ -121,7 +121,7 @@ class SparkTransport:
         self._session = own_session(spark, shards)
         self._width = str(self._session.conf.get(_PARTITIONS))
         imports = tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
-        self._pool = Pool(taken(), imports, is_kept(self._settings))
+        self._pool = Pool(taken(), imports, is_kept(self._settings), side_by_side(self._settings))
         # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
         self._ingesting = Pool(INGESTING, imports)
         self._keepers = direct.keepers_of(self._settings)

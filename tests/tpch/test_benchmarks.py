@@ -15,6 +15,7 @@ from ivm.benchmarks import (
     adversarial,
     cluster,
     durability,
+    estimates,
     figures,
     installing,
     live,
@@ -35,6 +36,7 @@ from ivm.benchmarks.streaming_engine import Task
 from ivm.benchmarks.waiting_engine import KINDS, SCHEMA
 from ivm.benchmarks.warm_up import warm_up
 from ivm.tpch.options import STREAMS
+from ivm.tpch.queries import NAMES
 from ivm.tpch.reader import open_stream
 from tests.tpch.conftest import SF
 
@@ -153,6 +155,13 @@ def test_sharing_over_a_base(streams: Path, tmp_path: Path) -> None:
 def test_the_warm_up_needs_nothing_that_its_few_rows_lack(streams: Path, name: str, coalesce: bool) -> None:
     stream = open_stream(streams / name)
     warm_up(stream, stream.base(), ("q3", "q6"), sharing=True, coalesce=coalesce)
+
+
+def test_expected_rows_are_near_those_that_are_there(streams: Path) -> None:
+    found = list(estimates.estimated(estimates.loaded(open_stream(streams / "load")), NAMES))
+    assert {each.view for each in found} == set(NAMES)
+    far = [each.text() for each in found if not each.is_near]
+    assert len(far) <= 0.3 * len(found), "\n".join(far)  # of so few rows many filters leave none
 
 
 @pytest.mark.usefixtures("in_this_process")

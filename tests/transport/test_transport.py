@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 
 import pyarrow as pa
@@ -105,6 +106,30 @@ def test_a_commit_of_frames_is_one_job_and_of_what_the_driver_has_none(numbers, 
     assert len(jobs() - before) == 1
     numbers.version += 1
     numbers.expected.update(ROWS)
+
+
+def test_what_the_driver_commits_and_asks_waits_for_no_other_job(numbers, spark, tmp_path):
+    def hold(part: int) -> None:
+        (tmp_path / f"begun {part}").touch()
+        until = time.monotonic() + 60
+        while not (tmp_path / "over").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+
+    numbers.until_reached()
+    job = threading.Thread(target=lambda: spark.sparkContext.parallelize(range(6), 6).foreach(hold))
+    job.start()
+    until = time.monotonic() + 60
+    while len(list(tmp_path.glob("begun *"))) < 2:  # all cores are taken, and tasks wait for them
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    numbers.commit(ROWS)
+    argument = json.dumps({"root": str(numbers.root), "version": numbers.version}).encode()
+    found = numbers.transport.answers("tests.transport.toy.rows", argument, SCHEMA)
+    assert len(list(tmp_path.glob("begun *"))) == 2
+    (tmp_path / "over").touch()
+    job.join()
+    assert sum(each.num_rows for each in found) == len(numbers.expected)
+    numbers.check()
 
 
 def test_what_shards_have_is_a_frame_of_the_user_s_session(numbers, spark):
