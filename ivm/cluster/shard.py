@@ -156,10 +156,11 @@ class Shard(Engine):
             pass
 
     def reach(self, time: int) -> None:
-        """Nothing has happened here up to this time."""
-        if self.time < time:
+        """Nothing has happened here up to this time. It may be interrupted, and called again."""
+        if self._decided is None and self.time < time:
             since = self.past.since(time)
             self._decided = Decided(time, since, 0, perf_counter_ns(), ())
+        if self._decided is not None:
             self.settle()
 
     def begin(self, changes: Sequence[Change], time: int, are_apart: bool) -> Sent:

@@ -13,6 +13,7 @@ import pytest
 
 from ivm.cluster.copies import Copies
 from ivm.cluster.resident import Resident
+from ivm.cluster.wire import EXCHANGE
 from ivm.storage.agreement import put_by_agreement
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
@@ -73,7 +74,7 @@ class Threaded(over_copies.OverCopies):
         def make(shard: int) -> Resident:
             return Resident(shard, self.shards, history=self._history)
 
-        return Copies(self._versions, make, every=3)
+        return Copies(self._versions, make, EXCHANGE, every=3)
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,7 @@ def test_every_level_gets_what_the_one_before_sent(numbers, frame):
 @pytest.mark.parametrize("levels", [1, 5])
 def test_as_many_levels_as_are_asked_for(numbers, spark, tmp_path, levels):
     status = numbers.transport.run(toy.order(tmp_path, 1, 2, levels), levels, Changes({"t": numbers.frame({4: 2})}, {}))
-    assert [(each.shard, each.level) for each in status] == [(s, n + 1) for s in range(2) for n in range(levels)]
+    assert [(each.group, each.level) for each in status] == [(s, n + 1) for s in range(2) for n in range(levels)]
     assert toy.numbers(tmp_path, 1, (4 + levels - 1) % 2, levels) == {4 + levels - 1: 2}
 
 
@@ -50,14 +50,14 @@ def test_shards_stay_where_they_are(numbers):
     numbers.commit({1: 1})
     for status in numbers.commit(ROWS, frame=True):
         assert not status["loaded"]
-        assert before[status["shard"]].endswith(f"/{status['executor']}/{status['pid']}")
+        assert before[status["group"]].endswith(f"/{status['executor']}/{status['pid']}")
     assert numbers.transport.places == before
 
 
 def test_a_worker_killed_between_commits_has_a_successor_that_loads(numbers):
     os.kill(int(numbers.transport.places[1].rpartition("/")[2]), signal.SIGKILL)
     numbers.until_reached(False)
-    assert {status["shard"] for status in numbers.commit(ROWS) if status["loaded"]} == {1}
+    assert {shard for status in numbers.commit(ROWS) for shard in status["loaded"]} == {1}
     numbers.until_reached()
     assert not any(status["loaded"] for status in numbers.commit(ROWS))
     numbers.check()
@@ -65,7 +65,7 @@ def test_a_worker_killed_between_commits_has_a_successor_that_loads(numbers):
 
 def test_what_the_driver_has_for_a_shard_reaches_it(numbers):
     messages = [(1, b'{"1": 7}'), (1, b'{"3": 1}')]
-    numbers.transport.run(numbers.order(3), 3, Changes({}, {}, messages))
+    numbers.transport.run(numbers.order(3), 3, Changes({}, {}, lambda groups: messages))
     numbers.version += 1
     numbers.expected.update({1: 7, 3: 1})
     numbers.check()
