@@ -21,6 +21,7 @@ from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.session.core import Core
+from ivm.session.serving import Form
 
 if TYPE_CHECKING:
     from ivm.cluster.own_queries import OwnQuery
@@ -39,10 +40,20 @@ class Loader:
     def __init__(self, core: Core, driver: Driver) -> None:
         self.core, self.driver = core, driver
 
-    def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
-        """See `ivm.session.serving.Loads`."""
+    def insert(self, table: Table, query: str, form: Form, *, ignores: bool = False) -> int | None:
+        """See `ivm.session.serving.Loads`. What is ignored must be at the shard where the row is that it would meet."""
         columns = self.columns_of(query)
-        return None if columns is None else self.load(table, query, form(columns), self._commit)
+        if columns is None:
+            return None
+        names, text = form(columns)
+        if ignores:
+            from ivm.cluster.own_queries import unmet_texts  # noqa: PLC0415  DuckDB, which not all need
+
+            unmet = unmet_texts(table, query, text, names, self.core.catalog.fixed())
+            if unmet is None:
+                return None
+            query, text = unmet
+        return self.load(table, query, text, self._commit)
 
     def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
         """See `ivm.session.serving.Loads`."""

@@ -7,16 +7,17 @@ nothing. It is made without what foreign keys promise, which does not hold of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import duckdb
 import pyarrow as pa
 
+from ivm.analysis.unique_keys import unique_keys
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import is_own
 from ivm.catalog.errors import Error
-from ivm.catalog.names import key
+from ivm.catalog.names import key, quoted
 from ivm.catalog.schema import Table, View
 from ivm.catalog.zones import UTC
 from ivm.cluster.of_a_row import is_named, scans_of
@@ -27,6 +28,7 @@ from ivm.sql.ir.rebuild import nodes, rebuilt, scalars_of
 from ivm.sql.ir.relation import Get, Reduce, Relation
 from ivm.sql.ir.scalar import Scalar, walk
 from ivm.trace.columns.arrow import arrow_type
+from ivm.transform.pipeline import optimize
 
 DESCRIBED = "DESCRIBE {}"
 
@@ -89,6 +91,26 @@ def relation_of(text: str, catalog: Catalog) -> Relation | None:
         if isinstance(node, Reduce) and any(_is_inexact(scalar) for scalar in scalars_of(node)):
             return None
     return rebuilt(relation, lambda node: replace(node, references=()) if isinstance(node, Get) else node)
+
+
+def unmet_texts(table: Table, query: str, text: str, names: Sequence[str], catalog: Catalog) -> tuple[str, str] | None:
+    """A query whose columns are for those of these names of a table, and the text of the table's rows that is made of
+    it, both without rows that meet one of the table on its primary key; None where rows may meet each other, or a cast
+    may change their keys.
+    """
+    places = [names.index(name) for name in table.primary_key if name in names]
+    try:
+        relation = optimize(bind(query, catalog).relation)
+    except Error:
+        return None
+    is_cast = any(relation.schema[place].type != table.fields[table.index(names[place])].type for place in places)
+    if len(places) < len(table.primary_key) or is_cast or not any(key <= set(places) for key in unique_keys(relation)):
+        return None
+    new, there = quoted("ivm new rows"), quoted("ivm rows there")
+    alike = " AND ".join(f"{new}.{quoted(name)} = {there}.{quoted(name)}" for name in table.primary_key)
+    behind = f"ANTI JOIN {quoted(table.name)} AS {there} ON {alike}"
+    columns = ", ".join(map(quoted, names))
+    return f"SELECT * FROM ({query}) AS {new}({columns}) {behind}", f"SELECT * FROM ({text}) AS {new} {behind}"
 
 
 def _is_inexact(scalar: Scalar) -> bool:

@@ -69,20 +69,27 @@ def run_change(core: Core, statement: Insert | Delete | Update | Merge) -> Resul
 
 def _loaded(core: Core, statement: Insert) -> int | None:
     """How many rows were inserted without passing through this process; None if they have to."""
-    needs_rows = statement.values or statement.defaults or statement.conflict or statement.returning
+    conflict, needs_rows = statement.conflict, statement.values or statement.defaults or statement.returning
     if core.loads is None or needs_rows or core.settings.zone != UTC:
         return None
     core.check_writable()
     table = core.catalog.table(statement.table)
+    if conflict is not None and not _is_by_key_alone(table, conflict):
+        return None
 
-    def rows(given: Sequence[str]) -> str:
+    def rows(given: Sequence[str]) -> tuple[Sequence[str], str]:
         columns = columns_to_insert(statement, table, given)
         check_width(table, columns, len(given))
-        return rows_to_insert(statement, table, columns)
+        return columns, rows_to_insert(statement, table, columns)
 
-    loaded = core.loads.insert(table, statement.query.text, rows)
+    loaded = core.loads.insert(table, statement.query.text, rows, ignores=conflict is not None)
     core.settle()
     return loaded
+
+
+def _is_by_key_alone(table: Table, conflict: Conflict) -> bool:
+    """Whether rows that meet others by the primary key are left out, and there is nothing else to meet by."""
+    return conflict.action == "nothing" and conflict_columns(table, conflict) == (table.primary_key,)
 
 
 def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
@@ -220,7 +227,7 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     if core.loads is not None and core.settings.zone == UTC:
         if progress is not None:
             progress(Progress(table.name, 0, 0))
-        loaded = core.loads.insert(table, text, lambda _: text)
+        loaded = core.loads.insert(table, text, lambda given: (given, text))
         if loaded is not None:
             return counted(loaded)
     rows = 0

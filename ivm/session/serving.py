@@ -11,6 +11,9 @@ from ivm.catalog.schema import Table
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 
+Form = Callable[[Sequence[str]], tuple[Sequence[str], str]]
+"""Told what columns a query has, it gives those of a table that these are for, and the SELECT of the table's rows."""
+
 
 class SomeRows(Protocol):
     """What brings rows of a table here."""
@@ -64,10 +67,10 @@ class Loads(Protocol):
     happened.
     """
 
-    def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
+    def insert(self, table: Table, query: str, form: Form, *, ignores: bool = False) -> int | None:
         """Insert all rows of a SELECT, or none; how many they are. None: it is to be done in another way.
 
-        `form`: makes the SELECT of the table's rows, when it is told what columns `query` has.
+        `ignores`: but for those that meet a row of the table on its primary key.
         """
         ...
 

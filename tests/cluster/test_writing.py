@@ -28,7 +28,7 @@ OF_SHARDS = [
     "(SELECT count(*) AS n FROM city)",
 ]
 OF_ALL = ["(SELECT city, count(*) AS n FROM sale GROUP BY city)", "(SELECT id FROM sale ORDER BY id LIMIT 3)"]
-FORMATS = ["FORMAT parquet", "FORMAT csv", "FORMAT csv, HEADER false, DELIMITER ';'", "FORMAT parquet, ROW_GROUP_SIZE 2048"]  # fmt: skip
+FORMATS = ["FORMAT parquet", "FORMAT csv", "FORMAT csv, HEADER, DELIMITER ';'", "FORMAT parquet, ROW_GROUP_SIZE 2048"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,8 @@ def rows(folder: Path, how: str) -> list[Any]:
     kind = "parquet" if "parquet" in how else "csv"
     assert all(name.startswith("data_") and name.endswith(f".{kind}") for name in os.listdir(folder))
     with duckdb.connect() as duck:
-        options = ", all_varchar = true" if kind == "csv" else ""
+        delimiter = ";" if ";" in how else ","
+        options = f", all_varchar = true, header = true, delim = '{delimiter}'" if kind == "csv" else ""
         found = duck.sql(f"DESCRIBE FROM read_{kind}('{folder}/*.{kind}'{options})").fetchall()
         return [*found, *sorted(duck.sql(f"FROM read_{kind}('{folder}/*.{kind}'{options})").fetchall(), key=repr)]
 
