@@ -6,11 +6,8 @@ At the end the process is to have no more than 1.2 times the memory of a fresh o
 
 from __future__ import annotations
 
-import argparse
-import gc
 import json
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,11 +15,10 @@ from itertools import count
 from pathlib import Path
 from time import monotonic, perf_counter
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ivm
-from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.benchmarks.long_run import fresh_process, memory, options
 from ivm.session.database import core_of
 
 MOST = 1.2
@@ -51,15 +47,6 @@ VIEWS = {
 }
 _COMING = ("by_memo", "lists", "windows", "extremes", "joined", "distinct_rows")
 """Views that are dropped and created again while the rows change, under literals that were never there."""
-
-
-def memory() -> float:
-    """Resident MiB, after all that is free was given back."""
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    give_back_freed_pages()
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
 
 
 def connected() -> ivm.Database:
@@ -121,28 +108,22 @@ def fresh_load(folder: Path) -> None:
 
 def main() -> int:
     """Exit code 1 if memory has grown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60.0, help="for how long")
-    parser.add_argument("--rows", type=int, default=20_000, help="rows that are there at a time")
-    parser.add_argument("--seed", type=int, default=1, help="of the changes")
-    parser.add_argument("--fresh", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.fresh is not None:
-        fresh_load(options.fresh)
+    asked = options(__doc__, 20_000)
+    if asked.fresh is not None:
+        fresh_load(asked.fresh)
         return 0
     db = connected()
     views = dict(VIEWS)
     for name, text in views.items():
         create(db, name, text)
-    for line in churn(db, options.rows, 60 * options.minutes, random.Random(options.seed)):
+    for line in churn(db, asked.rows, 60 * asked.minutes, random.Random(asked.seed)):
         print(line, flush=True)
     used = memory()
     with tempfile.TemporaryDirectory() as folder:
         for name in ("t", "d"):
             pq.write_table(db.sql(f"SELECT * FROM {name}").arrow(), f"{folder}/{name}")
         (Path(folder) / "views").write_text(json.dumps(views), encoding="utf-8")
-        again = [sys.executable, "-m", "ivm.benchmarks.churn", "--fresh", folder]
-        fresh = float(subprocess.run(again, check=True, capture_output=True, text=True).stdout)
+        (fresh,) = fresh_process("churn", folder)
     print(f"at the end {used:.0f} MiB; a fresh load of the same rows {fresh:.0f} MiB; {used / fresh:.2f} times")
     return int(used > MOST * fresh)
 

@@ -9,12 +9,10 @@ second one.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import random
 import sys
 import tempfile
-import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +27,7 @@ import pyarrow as pa
 import ivm
 from ivm.benchmarks.churn import TABLES, VIEWS
 from ivm.benchmarks.holders import Watched, looked_at
+from ivm.benchmarks.long_run import AtOnce, Job, options
 from ivm.benchmarks.memory_parts import parts
 from ivm.session.database import core_of
 
@@ -67,11 +66,9 @@ class Soak:
         self.lock = core_of(db).lock = Watched(core_of(db).lock)
         self._timed_at = array("d")  # three numbers a commit, so that what is noted of them takes little memory
         self.done = dict.fromkeys(("views", "selects", "changes"), 0)
-        self._rows, self._seed = rows, seed
+        self._rows, self._threads = rows, AtOnce(seed)
         self._numbers = count(1)
         self._events: list[int] = []
-        self._over = threading.Event()
-        self._errors: list[BaseException] = []
 
     def fill(self) -> None:
         """The tables, their rows, and the views that are there all the time."""
@@ -85,36 +82,14 @@ class Soak:
 
     def run(self, seconds: float) -> Iterator[float]:
         """Everything at once; yields the seconds that are over, now and then. Raises what a thread has raised."""
-        jobs: list[tuple[str, Callable[[random.Random], None], float]] = [
+        jobs: list[Job] = [
             ("commits", self._commit, 0.002),
             ("views", self._define, 0.05),
             *((f"selects {number}", self._select, 0.01) for number in range(3)),
             ("follower", self._follow, 0.5),
         ]
-        threads = [threading.Thread(target=self._again, args=job, name=job[0]) for job in jobs]
-        begun = time.monotonic()
         with looked_at(self.lock):
-            for thread in threads:
-                thread.start()
-            try:
-                while (now := time.monotonic() - begun) < seconds and not self._errors:
-                    yield now
-                    self._over.wait(seconds / _TOLD)
-            finally:
-                self._over.set()
-                for thread in threads:
-                    thread.join()
-        if self._errors:
-            raise self._errors[0]
-
-    def _again(self, name: str, act: Callable[[random.Random], None], rest: float) -> None:
-        chance = random.Random(f"{self._seed} {name}")
-        try:
-            while not self._over.wait(rest):
-                act(chance)
-        except BaseException as error:  # noqa: BLE001  the main thread raises it
-            self._errors.append(error)
-            self._over.set()
+            yield from self._threads.run(jobs, seconds, _TOLD)
 
     def _commit(self, chance: random.Random) -> None:
         """Change some rows, so that there are as many afterwards."""
@@ -167,7 +142,7 @@ class Soak:
         ))  # fmt: skip
         self.db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
         follower = self.db.subscribe(name, snapshot=chance.random() < 0.5)
-        self._over.wait(chance.choice((0.0, 0.1, 1.0)))
+        self._threads.over.wait(chance.choice((0.0, 0.1, 1.0)))
         self.db.view(name).arrow()
         if chance.random() < 0.3:
             self.db.sql(f"CREATE OR REPLACE MATERIALIZED VIEW {name} AS SELECT g, {number} AS k FROM t")
@@ -271,18 +246,14 @@ def second_and_last(seen: Sequence[dict[str, float]], name: str) -> tuple[float,
 
 def main() -> int:
     """Exit code 1 if memory has grown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60.0, help="for how long")
-    parser.add_argument("--rows", type=int, default=50_000, help="rows that are there at a time")
-    parser.add_argument("--seed", type=int, default=1, help="of the changes")
-    options = parser.parse_args()
+    asked = options(__doc__, 50_000)
     seen: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder, ivm.connect(Path(folder) / "soak.ivm") as db:
-        soak = Soak(db, options.rows, options.seed)
+        soak = Soak(db, asked.rows, asked.seed)
         soak.fill()
         told = 0
         with suppress(KeyboardInterrupt):  # Ctrl-C ends it sooner
-            for now in soak.run(60 * options.minutes):
+            for now in soak.run(60 * asked.minutes):
                 seen.append(parts(db, Path(folder)))
                 made = list(soak.commits(told))
                 print(f"{now:5.0f} s: {latencies(made)}; {soak.done}", flush=True)

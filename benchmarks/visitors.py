@@ -11,17 +11,14 @@ serves them once to each kind of client, or if who has listened by a name has no
 
 from __future__ import annotations
 
-import argparse
 import logging
 import random
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import count
@@ -31,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ivm
-from ivm.benchmarks.churn import memory
+from ivm.benchmarks.long_run import Act, AtOnce, Job, fresh_process, memory, options
 from ivm.benchmarks.memory_parts import parts
 from ivm.benchmarks.visitors_client import KINDS
 from ivm.benchmarks.visitors_client import VIEWS as NAMES
@@ -54,7 +51,6 @@ _BEGUN, _DAY = datetime(2030, 1, 1), 24 * 3600.0
 _TENANTS, _PAGES, _KEEP = 2000, 500, 20_000
 _CLIENTS, _SHORTEST_VISIT, _LONGEST_VISIT = 4, 2.0, 8.0
 _TOLD = 40
-Job = tuple[str, Callable[[random.Random], None], float]
 
 
 class Day:
@@ -62,10 +58,8 @@ class Day:
 
     def __init__(self, db: ivm.Database, server: Server, rows: int, seed: int) -> None:
         self.db, self.done = db, Counter[str]()
-        self._server, self._rows, self._seed = server, rows, seed
+        self._server, self._rows, self._threads = server, rows, AtOnce(seed)
         self._next, self._oldest = count(), 0
-        self._over = threading.Event()
-        self._errors: list[BaseException] = []
         self._now = _BEGUN
         self._clients: list[subprocess.Popen[bytes]] = []
         self._named = Counter[str]()
@@ -82,24 +76,15 @@ class Day:
             ("tenants", self._tenants, 0.2), ("name", self._goes_on, 0.2), ("forgetful", self._forgets, 1.0),
             ("snapshots", self._snapshot, 0.1), ("clients", self._visit, 0.3),
         ]  # fmt: skip
-        threads = [threading.Thread(target=self._again, args=job, name=job[0]) for job in jobs]
-        begun = time.monotonic()
-        for thread in threads:
-            thread.start()
         try:
-            while (now := time.monotonic() - begun) < seconds and not self._errors:
-                self._now = _BEGUN + timedelta(seconds=_DAY * now / seconds)
-                yield now
-                self._over.wait(seconds / _TOLD)
+            with closing(self._threads.run([self._counted(*job) for job in jobs], seconds, _TOLD)) as run:
+                for now in run:
+                    self._now = _BEGUN + timedelta(seconds=_DAY * now / seconds)
+                    yield now
         finally:
-            self._over.set()
-            for thread in threads:
-                thread.join()
             for client in self._clients:
                 client.kill()
                 client.wait()
-        if self._errors:
-            raise self._errors[0]
 
     def is_whole(self) -> bool:
         """Whether who has listened by a name has what the view holds."""
@@ -109,15 +94,14 @@ class Day:
         there = Counter(repr(row) for row in self.db.view("by_tenant").fetchall())
         return Counter({row: times for row, times in self._named.items() if times}) == there
 
-    def _again(self, name: str, act: Callable[[random.Random], None], rest: float) -> None:
-        chance = random.Random(f"{self._seed} {name}")
-        try:
-            while not self._over.wait(rest):
-                act(chance)
-                self.done[name] += 1
-        except BaseException as error:  # noqa: BLE001  the main thread raises it
-            self._errors.append(error)
-            self._over.set()
+    def _counted(self, name: str, act: Act, rest: float) -> Job:
+        """A job that counts how often it was done."""
+
+        def done(chance: random.Random) -> None:
+            act(chance)
+            self.done[name] += 1
+
+        return name, done, rest
 
     def _some(self, many: int) -> pa.Table:
         """Rows that come next."""
@@ -151,7 +135,7 @@ class Day:
     def _follow_seldom(self, chance: random.Random) -> None:
         """Slow ones: what waits is consolidated, or they end."""
         those = [self.db.subscribe(view, limit=50, when_full=how) for view in NAMES for how in ("coalesce", "fail")]
-        self._over.wait(chance.random() * 5)
+        self._threads.over.wait(chance.random() * 5)
         for each in those:
             with suppress(ivm.LagError):
                 each.fetch()
@@ -162,7 +146,7 @@ class Day:
     def _tenants(self, chance: random.Random) -> None:
         query = "SELECT id, price FROM visit WHERE price > 50 AND tenant = ?"
         those = [self.db.subscribe(query, [tenant]) for tenant in chance.sample(range(_TENANTS), 50)]
-        self._over.wait(chance.random() * 2)
+        self._threads.over.wait(chance.random() * 2)
         self.done["told"] += sum(each.fetch().num_rows for each in those)
 
     def _goes_on(self, chance: random.Random) -> None:
@@ -185,7 +169,7 @@ class Day:
     def _snapshot(self, chance: random.Random) -> None:
         with self.db.snapshot() as held:
             before = held.sql("SELECT count(*), sum(price) FROM visit").fetchall()
-            self._over.wait(chance.random() * 5)
+            self._threads.over.wait(chance.random() * 5)
             assert held.sql("SELECT count(*), sum(price) FROM visit").fetchall() == before
 
     def _visit(self, chance: random.Random) -> None:
@@ -247,23 +231,18 @@ def _settings() -> Settings:
 
 def main() -> int:
     """Exit code 1 if memory has grown, or somebody was told wrongly."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60.0, help="for how long")
-    parser.add_argument("--rows", type=int, default=500_000, help="rows that are there at a time")
-    parser.add_argument("--seed", type=int, default=1, help="of the changes")
-    parser.add_argument("--fresh", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.fresh is not None:
-        fresh_load(options.fresh)
+    asked = options(__doc__, 500_000)
+    if asked.fresh is not None:
+        fresh_load(asked.fresh)
         return 0
     logging.disable(logging.WARNING)  # which garbage gives rise to
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         with ivm.connect(folder / "day.ivm") as db, serve(db, _settings()) as server:
-            day = Day(db, server, options.rows, options.seed)
+            day = Day(db, server, asked.rows, asked.seed)
             day.fill()
             with suppress(KeyboardInterrupt):  # Ctrl-C ends it sooner
-                for now in day.run(60 * options.minutes):
+                for now in day.run(60 * asked.minutes):
                     said = ", ".join(f"{name} {times}" for name, times in sorted(day.done.items()))
                     print(f"{now:5.0f} s: {memory():5.0f} MiB; time {db.time}; {said}", flush=True)
                     print(_parts(db, folder), flush=True)
@@ -272,9 +251,7 @@ def main() -> int:
             used = memory()
             print(_parts(db, folder))
             pq.write_table(db.sql("SELECT * FROM visit").arrow(), folder / "visit.parquet")
-        again = [sys.executable, "-m", "ivm.benchmarks.visitors", "--fresh", made]
-        said = subprocess.run(again, check=True, capture_output=True, text=True).stdout
-        loaded, fresh = map(float, said.split())
+        loaded, fresh = fresh_process("visitors", made)
     print(
         f"at the end {used:.0f} MiB; a fresh load of the same rows {loaded:.0f} MiB, when it has served {fresh:.0f}; "
         f"{used / fresh:.2f} times that"

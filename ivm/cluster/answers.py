@@ -12,8 +12,7 @@ from ivm.cluster.held import part_of, repeats, rows_of_table, rows_of_view, stor
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.selection import Reads
-from ivm.cluster.tables import parts_of
-from ivm.cluster.wire import changes_payload
+from ivm.cluster.wire import Said, said_of
 from ivm.engine.transaction import Change
 from ivm.session.conflicts import met_by
 from ivm.session.introspection import RELATIONS
@@ -63,13 +62,12 @@ def answer(resident: Resident, question: Question) -> pa.Table:
     raise AssertionError(f"nobody asks for {question.kind}")
 
 
-def rows_for(resident: Resident, tables: Sequence[str], shards: int) -> Iterator[tuple[int, bytes]]:
-    """A shard's rows of tables as messages of a commit to so many others, each with its number; see `answer`."""
+def rows_for(resident: Resident, tables: Sequence[str]) -> Iterator[list[Said]]:
+    """A shard's rows of tables as what is said in a commit to other shards, some at a time; see `answer`."""
     for name in tables:
         table = resident.catalog.table(name)
         for batch in answer(resident, Question("table", name)).to_batches(max_chunksize=_ROWS):
-            for to, part in parts_of(Change(table, batch), shards):
-                yield to, changes_payload([part], 0)
+            yield said_of([Change(table, batch)])
 
 
 def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:

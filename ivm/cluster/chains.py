@@ -86,8 +86,8 @@ def begin(root: Files, name: str, last: Version, shards: int) -> str:
 def remove(root: Files, name: str) -> bool:
     """Remove what there is of a chain, but for the page that says where it has moved; whether there was anything."""
     files, shards = files_of(root, name), range(Chain.of(name).shards)
-    under = [PLANS, WHATS]
-    under += [each for n in shards for each in (f"{LOGS}/{n}", feeds_under(n), pages_under(n), pieces_under(n))]
+    under = [LOGS, PLANS, WHATS]
+    under += [each for n in shards for each in (feeds_under(n), pages_under(n), pieces_under(n))]
     pages = files.names(COMMITS)
     there = [each for each, names in zip(under, files.each(files.names, under), strict=True) if names]
     if pages and Versions(files).at(number_of(pages[-1])).moved:
@@ -101,7 +101,7 @@ def clean_left(root: Files) -> None:
     """Remove chains that have moved, and those of which nothing came; whoever still works with them finds out by that.
 
     Their notes stay until there is another chain again, so that what is on its way is removed when it comes. Cost: a
-    list; where there are notes also four lists for each shard of such chains, and the files that go.
+    list; where there are notes also three lists for each shard of such chains, and the files that go.
     """
     notes = [name for name in root.names(NOTES) if _NOTE.fullmatch(name)]
     if not notes:

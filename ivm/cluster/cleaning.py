@@ -18,28 +18,29 @@ KEPT = 2
 
 
 class _Old(NamedTuple):
-    """What of a shard is needed no more: pages of snapshots, and other files. `since`: from when on all is kept."""
+    """What of a shard is needed no more: pages of snapshots, and pieces. `since`: from when on all is kept."""
 
     since: int = 0
     pages: Sequence[str] = ()
-    files: Sequence[str] = ()
+    pieces: Sequence[str] = ()
 
 
 def clean(files: Files, newest: Version) -> int:
     """Remove files that no shard needs from `newest` on; the version since when all is kept.
 
     Called again it goes on with what could not be removed. Whoever works with the same folder may go on meanwhile.
-    If the version that is returned stays behind, snapshots cannot be written. Cost: four lists for each shard, and
+    If the version that is returned stays behind, snapshots cannot be written. Cost: three lists for each shard, and
     a few files; a call for each file that goes, and one for its bids for each page.
     """
     shards = range(newest.shards)
     old = files.each(lambda shard: _old(files, shard, newest.version), shards)
     files.remove([name for each in old for name in each.pages])
-    files.remove([name for each in old for name in each.files])
+    files.remove([name for each in old for name in each.pieces])
     oldest = min((each.since for each in old), default=0)
     if oldest:
         _remove_pages(files, oldest, {newest.version, newest.defined})
         files.remove(_before(files, WHATS, oldest))
+        files.remove(_before(files, LOGS, oldest + 1))
         left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
         told = files.each(lambda shard: _before(files, feeds_under(shard), oldest, left), shards)
         files.remove([name for each in told for name in each])
@@ -53,10 +54,8 @@ def _old(files: Files, shard: int, upto: int) -> _Old:
     oldest, needed = _kept(files, pages, frozenset(pieces))
     if not oldest:
         return _Old()
-    gone = [name for name in files.names(f"{LOGS}/{shard}") if number_of(name) <= oldest]
-    if needed is not None:
-        # One that no snapshot names yet may belong to one that is being written, whose version is in its name.
-        gone += [name for name in pieces if number_of(name) < oldest and name not in needed]
+    # A piece that no snapshot names yet may belong to one that is being written, whose version is in its name.
+    gone = [] if needed is None else [name for name in pieces if number_of(name) < oldest and name not in needed]
     return _Old(oldest, [name for name in pages if number_of(name) < oldest], gone)
 
 

@@ -16,7 +16,8 @@ from ivm.catalog.types import SqlType
 from ivm.cluster.hashing import hashes_of
 from ivm.cluster.routing import arrived
 from ivm.kernels.types import Hashes
-from ivm.trace.columns.column import Bools
+from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -79,16 +80,16 @@ def row_hashes(batch: pa.RecordBatch, types: Sequence[SqlType]) -> Hashes:
 
 def in_part(batch: pa.RecordBatch, hashes: Hashes, part: int, of: int) -> list[pa.RecordBatch]:
     """Those of the rows that are in a part, of so many, a power of two; none if there are none."""
-    chosen = _chosen(hashes, part, of)
-    if chosen is None or chosen.all():
+    rows = _rows_of_part(hashes, part, of)
+    if rows is None:
         return [batch] if batch.num_rows else []
-    rows = np.flatnonzero(chosen)
-    return [batch.take(pa.array(rows))] if len(rows) else []
+    return [batch.take(numbers_from(rows))] if len(rows) else []
 
 
-def _chosen(hashes: Hashes, part: int, of: int) -> Bools | None:
-    """By the highest bits: the lowest are what shards are chosen by."""
+def _rows_of_part(hashes: Hashes, part: int, of: int) -> Ints | None:
+    """The places of the rows that are in a part; None for all of them."""
     if of == 1:
         return None
-    found: Bools = hashes >> np.uint64(_BITS + 1 - of.bit_length()) == np.uint64(part)
-    return found
+    # By the highest bits: the lowest are what shards are chosen by.
+    chosen: Bools = hashes >> np.uint64(_BITS + 1 - of.bit_length()) == np.uint64(part)
+    return None if chosen.all() else np.flatnonzero(chosen)

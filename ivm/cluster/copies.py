@@ -12,15 +12,30 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
 from ivm.cluster.feeds import write_feed
 from ivm.cluster.files import bundle_of
-from ivm.cluster.loading import follow, load, replay
+from ivm.cluster.loading import Base, follow, load, replay
 from ivm.cluster.logs import LARGE, by_file, in_full, log_name
 from ivm.cluster.notes import note_of, without_notes
-from ivm.cluster.protocol import Failure, Feed, Log, Message, Order, Shard, Status, Stored, Superseded, Told
+from ivm.cluster.protocol import (
+    Exchange,
+    Failure,
+    Feed,
+    Group,
+    Inputs,
+    Log,
+    Message,
+    Order,
+    Shard,
+    Status,
+    Stored,
+    Superseded,
+    Told,
+)
 from ivm.cluster.snapshots import write_snapshot
 from ivm.cluster.versions import Versions
 
@@ -30,17 +45,18 @@ _THREADS = 32
 
 
 class Copies:
-    """The copies of a process. Tasks of several shards run side by side, those of one shard one after the other.
+    """The copies of a process. Tasks of several groups run side by side, but not what they do with one shard.
 
-    `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` writes
-    logs and feeds while shards step, and snapshots while they go on. A message goes by a file from `large`
-    bytes on.
+    `make` makes a new shard, and `exchange` messages of what shards say. Each shard is saved at every `every`th
+    version, not all at the same; `beside` writes logs and feeds while shards step, and snapshots while they go on. A
+    message goes by a file from `large` bytes on.
     """
 
     def __init__(
         self,
         versions: Versions,
         make: Callable[[int], Shard],
+        exchange: Exchange,
         *,
         every: int = 256,
         beside: Executor | None = None,
@@ -48,6 +64,7 @@ class Copies:
     ) -> None:
         self._versions = versions
         self._make = make
+        self._exchange = exchange
         self._every = every
         self._beside = beside or ThreadPoolExecutor(_THREADS, "ivm-cluster")
         self._large = large
@@ -55,14 +72,14 @@ class Copies:
         self._locks: dict[int, threading.Lock] = {}
         self._saving: set[int] = set()
 
-    def run(self, order: Order, shard: int, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
-        """The task of a shard at a level: what it says to others, and how it went. Log and feeds are certain
+    def run(self, order: Order, group: Group, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
+        """The task of a group at a level: what it says to others, and how it went. Log and feeds are certain
         on return.
 
         `payloads` is what was said to it at the level below; at the first level, what the driver has for it. Errors of
         the user's are in the status. StorageError: the task may be tried again. Superseded: that is of no use.
         """
-        messages, status = self._run(order, shard, level, payloads)
+        messages, status = self._run(order, group, level, payloads)
         return messages if level < order.levels else [], status
 
     @contextmanager
@@ -74,40 +91,55 @@ class Copies:
         """
         known = self._copies.get(shard)
         if known is not None and known.base[0] > version:
-            yield load(self._versions, self._make, shard, (version, id)).shard
+            yield load(self._versions, self._exchange.inputs, self._make, shard, (version, id)).shard
             return
         with self._at(shard, version, id) as copy:
             copy.undo()
             yield copy.shard
 
-    def _run(self, order: Order, shard: int, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
-        below, inputs = without_notes(shard, level, payloads)
+    def _run(self, order: Order, group: Group, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
+        below, given = without_notes(group, level, payloads)
         status = below._replace(level=level)
         if status.failure is not None:  # here or elsewhere, at a level below
-            return [Message(shard, note_of(status))], status
-        with self._at(shard, order.version - 1, order.published) as copy:
-            self._go_through(copy, order, below)
-            writing = self._log(order, shard, level, inputs)
-            try:
-                messages = copy.step(order, level, in_full(self._versions.files, inputs))
-                telling = [self._feed(order, shard, each) for each in copy.shard.tell(order, level)]
-            except StorageError:
-                raise
-            except Error as error:
-                copy.undo()
-                status = status._replace(failure=Failure(type(error).__name__, str(error)))
-                return [Message(to, note_of(status)) for to in range(order.shards)], status
-        said = self._by_file(messages, order, level)
+            return [Message(group.number, note_of(status))], status
+        inputs = self._inputs(order, group, in_full(self._versions.files, given))
+        writing = self._log(order, group, level, given)
+        said, telling = list[Any](), list[Future[list[Feed]]]()
+        for shard in group.shards(order.shards):
+            with self._at(shard, order.version - 1, order.published) as copy:
+                self._go_through(copy, shard, order, below)
+                try:
+                    said += copy.step(order, level, inputs.get(shard, ()))
+                    telling += [self._feed(order, shard, each) for each in copy.shard.tell(order, level)]
+                except StorageError:
+                    raise
+                except Error as error:
+                    copy.undo()
+                    status = status._replace(failure=Failure(type(error).__name__, str(error)))
+                    return [Message(to, note_of(status)) for to in range(group.of)], status
+        messages = self._said(said, order, group, level)
         if writing is not None:
-            status = status._replace(logs=(*status.logs, Log(shard, level, writing.result())))
+            status = status._replace(logs=(*status.logs, Log(group, level, writing.result())))
         if telling:
             status = status._replace(feeds=(*status.feeds, *(feed for each in telling for feed in each.result())))
-        return [*said, Message(shard, note_of(status))], status
+        return [*messages, Message(group.number, note_of(status))], status
 
-    def _by_file(self, messages: Sequence[Message], order: Order, level: int) -> Sequence[Message]:
-        """What is said to others for the next level, if there is one."""
+    def _inputs(self, order: Order, group: Group, payloads: Sequence[bytes]) -> Inputs:
+        """What each shard of a group is given. StorageError if something is for a shard that is not in it."""
+        inputs = self._exchange.inputs(payloads)
+        others = sorted(shard for shard in inputs if not group.has(shard) or shard >= order.shards)
+        if others:
+            raise StorageError(
+                f"cannot go through version {order.version}: what is for shard {others[0]} has come to group "
+                f"{group.number} of {group.of}: try again"
+            )
+        return inputs
+
+    def _said(self, said: Sequence[Any], order: Order, group: Group, level: int) -> Sequence[Message]:
+        """What is said to others for the next level, if there is one; what is large is in files by then."""
         if level == order.levels:
             return ()
+        messages = self._exchange.messages(said, order.shards, group.of)
         return by_file(self._versions.files, messages, order.version, level + 1, self._large, self._beside)
 
     @contextmanager
@@ -121,26 +153,33 @@ class Copies:
                     f"cannot make version {version + 1} of shard {shard}: version {copy.base[0]} was published "
                     "meanwhile; open the database anew"
                 )
-            if copy is None or not follow(self._versions, copy, shard, (version, id), _MOST_BEHIND):
+            if copy is None or not self._follows(copy, shard, (version, id)):
                 self._copies.pop(shard, None)  # its memory goes before another takes as much
                 copy = None
-                copy = self._copies[shard] = load(self._versions, self._make, shard, (version, id))
+                copy = self._copies[shard] = load(
+                    self._versions, self._exchange.inputs, self._make, shard, (version, id)
+                )
             yield copy
 
-    def _go_through(self, copy: Copy, order: Order, below: Status) -> None:
+    def _follows(self, copy: Copy, shard: int, base: Base) -> bool:
+        """Whether a copy is made from this version by now."""
+        return follow(self._versions, self._exchange.inputs, copy, shard, base, _MOST_BEHIND)
+
+    def _go_through(self, copy: Copy, shard: int, order: Order, below: Status) -> None:
         """Let a copy be where the levels below have led, of which it may have seen all, some or none, or more."""
         if not 0 <= copy.done(order) <= below.level:
             copy.undo()
         if below.level == 0:
-            self._save_in_turn(copy, below.shard)
-        replay(self._versions.files, copy, order, {each.level: each.stored for each in below.logs}, below.level)
+            self._save_in_turn(copy, shard)
+        logs = {each.level: each.stored for each in below.logs}
+        replay(self._versions.files, self._exchange.inputs, copy, shard, order, logs, below.level)
 
-    def _log(self, order: Order, shard: int, level: int, inputs: Sequence[bytes]) -> Future[Stored] | None:
+    def _log(self, order: Order, group: Group, level: int, payloads: Sequence[bytes]) -> Future[Stored] | None:
         """Begin to write what came in, under a name of this attempt's own."""
-        if not inputs:
+        if not payloads:
             return None
-        name = log_name(shard, order.version, level)
-        return self._beside.submit(self._versions.files.write, name, bundle_of(inputs))
+        name = log_name(order.version, level, group.number)
+        return self._beside.submit(self._versions.files.write, name, bundle_of(payloads))
 
     def _feed(self, order: Order, shard: int, told: Told) -> Future[list[Feed]]:
         """Begin to write what has changed of a view that is followed, likewise."""

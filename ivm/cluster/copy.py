@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ivm.cluster.protocol import Message, Order, Shard
+from ivm.cluster.protocol import Order, Shard
 
 _UNKNOWN = -1
 
@@ -31,13 +31,13 @@ class Copy:
         """The last version of which a snapshot was begun."""
         self._trial: _Trial | None = None
 
-    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
+    def step(self, order: Order, level: int, inputs: Sequence[Any]) -> Sequence[Any]:
         """Go through a level of the version after `base`, those below it being done."""
         base = (order.version, order.id)
         self._trial = _Trial(base, _UNKNOWN, order.levels)
-        messages = self.shard.step(order, level, payloads)
+        said = self.shard.step(order, level, inputs)
         self._trial = _Trial(base, level, order.levels)
-        return messages
+        return said
 
     def undo(self) -> None:
         """Be as of `base`."""

@@ -114,8 +114,9 @@ class ShardedReader(View):
             whole = whole_changes(parts, driver.views[name])
             return parts[0] if whole is None else whole
 
-    def _between(self, after: int, until: int | None, since: int) -> tuple[int, int]:
-        """Two times, of which both can be read, as it is known `since` a time. BindError."""
+    def _between(self, after: int, until: int | None, since: int | None = None) -> tuple[int, int]:
+        """Two times, of which both can be read, `since` a time if it is another for the view. BindError."""
+        since = self._readable()[0] if since is None else since
         until = self._driver.time if until is None else whole_number(until, "until")
         after = whole_number(after, "after")
         for each in (after, until):

@@ -96,7 +96,7 @@ class Definitions:
         changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
         time = driver.time + bool((changes or driver.beginnings) and not altered)
         definition = self._planned(beside, old, new, time, made, altered)
-        return driver.published(definition, beside.level, driver.tables.given(changes, time))
+        return driver.published(definition, beside.level, changes)
 
     def transaction(
         self,
@@ -119,7 +119,7 @@ class Definitions:
         updates = sum(change.data.num_rows for change in changes)
         commit = Committing("", time, there, updates, started, watched)
         definition = definition.followed_by(orders.Commit(time, watched=watched))
-        return driver.published(definition, levels, driver.tables.given(changes, time), commit)
+        return driver.published(definition, levels, changes, commit)
 
     def _planned(
         self,

@@ -204,13 +204,12 @@ class Driver:
             self._decided = cast(Version, also.written(changes, time)), also.work
             self.settle()
             return time
-        given = self.tables.given(changes, time)
         names, updates = [each.table.name for each in changes], sum(each.data.num_rows for each in changes)
         if trial is not None:
-            self._tried(orders.Commit(time, are_apart).text(), self.levels(names), given, {}, "diff")
+            self._tried(orders.Commit(time, are_apart).text(), self.levels(names), changes, {}, "diff")
             self.settle()
             return time
-        self._commit(names, given, {}, "diff", time, are_apart, updates, batch)
+        self._commit(names, changes, {}, "diff", time, are_apart, updates, batch)
         return time
 
     def commit_frames(
@@ -220,8 +219,8 @@ class Driver:
         """Apply rows that the transport has, at the next time, or their own up to the `last`; and changes."""
         self._check_static(self.tables[name].table for name in frames)
         are_apart, time = bool(last) and self._tells_times_apart(frames), max(self.time + 1, last)
-        names, given = [*frames, *(each.table.name for each in changes)], self.tables.given(changes, time)
-        self._commit(names, given, frames, mode, time, are_apart, 0, batch)
+        names = [*frames, *(each.table.name for each in changes)]
+        self._commit(names, changes, frames, mode, time, are_apart, 0, batch)
         return self.time
 
     def settle(self) -> None:
@@ -250,7 +249,7 @@ class Driver:
 
     def carry(self, what: bytes, levels: int, *, filling: bool) -> None:
         """Publish an order that changes no row. `filling`: whether a view is on its way in then."""
-        order, statuses = self._tried(what, levels, {}, {}, "diff")
+        order, statuses = self._tried(what, levels, (), {}, "diff")
         self._publish(order, statuses, time=self.time, filling=filling)
 
     def _cancel(self) -> None:

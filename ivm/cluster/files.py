@@ -21,7 +21,7 @@ from ivm.storage.within import Within
 S = TypeVar("S")
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """Seconds between tries: a place for files refuses for a while, or shows only later what was written."""
 AT_ONCE = 16

@@ -20,10 +20,9 @@ from ivm.cluster.defining import New
 from ivm.cluster.growth import Growth
 from ivm.cluster.orders import Filling as Order
 from ivm.cluster.orders import Step
-from ivm.cluster.protocol import Message
-from ivm.cluster.routing import routed
+from ivm.cluster.routing import Routed, routed
 from ivm.cluster.shard import Shard
-from ivm.cluster.wire import Boxes, channels_in, messages_of
+from ivm.cluster.wire import Heard, Said, channels_in
 from ivm.dataflow.bits import Bits
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
@@ -41,12 +40,12 @@ class Done(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Rows that are to be sent by a channel to a shard."""
+    """Rows that are to be sent by a channel, and to how many shards each is."""
 
     channel: str
-    to: int
-    batch: pa.RecordBatch
+    routed: Routed
     hashes: Hashes
+    copies: int
 
 
 _ARRIVING = 2
@@ -77,19 +76,23 @@ class Filling:
         """Do some of what needs no other shard."""
         growth = self._under_way()
         rows = growth.advance(seconds)
-        return Done(rows, growth.is_over, sum(each.batch.num_rows for each in self._held) if growth.is_over else 0)
+        return Done(rows, growth.is_over, self._rows_held if growth.is_over else 0)
 
-    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> list[Message]:
+    @property
+    def _rows_held(self) -> int:
+        return sum(each.routed.rows.num_rows * each.copies for each in self._held)
+
+    def step(self, order: Order, level: int, inputs: Sequence[Heard]) -> list[Said]:
         """Go through a level of a step. Raises what is wrong with the view over the rows there are."""
         self._check(order)
         if level > 1:
             if level == _ARRIVING:
-                self._arrived = channels_in(payloads)
+                self._arrived = channels_in(inputs)
             return []
         self._step = order
         self.finish()
         if order.step is Step.PART:
-            return messages_of(self._part(order))
+            return self._part(order)
         for channel in self._channels():
             self._shard.open(channel, channel.level + 1)
         return []
@@ -189,21 +192,18 @@ class Filling:
             fields = channel.relation.schema
             types = [field.type for field in fields]
             for delta in deltas:
-                last: _Held | None = None
-                for to, batch in routed(delta, fields, channel.to, self._number, self._shards, shard.dictionary):
-                    same = last is not None and last.batch is batch  # what all get
-                    hashes = last.hashes if last is not None and same else row_hashes(batch, types)
-                    last = _Held(channel.name, to, batch, hashes)
-                    self._held.append(last)
+                found = routed(delta, fields, channel.to, self._number, shard.dictionary)
+                if found is not None:
+                    copies = self._shards if found.to is None else 1
+                    self._held.append(_Held(channel.name, found, row_hashes(found.rows, types), copies))
                 yield len(delta)
 
-    def _part(self, order: Order) -> Boxes:
-        boxes: Boxes = {}
-        for each in self._held:
-            rows = in_part(each.batch, each.hashes, order.part, order.of)
-            if rows:
-                boxes.setdefault(each.to, {}).setdefault(each.channel, []).extend(rows)
-        return boxes
+    def _part(self, order: Order) -> list[Said]:
+        return [
+            Said(channel, each, to)
+            for channel, (rows, to), hashes, _ in self._held
+            for each in in_part(rows, hashes, order.part, order.of)
+        ]
 
     def _put(self, order: Order) -> None:
         for channel in self._channels():

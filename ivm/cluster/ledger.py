@@ -154,7 +154,7 @@ class InFolder(Versions):
         return InFolder(self._root, chains.begin(self._root, self.name, last, shards), self._cleaner)
 
     def drop(self) -> None:
-        """See `Ledger.drop`. Cost: four lists for each shard, and the files that go."""
+        """See `Ledger.drop`. Cost: three lists for each shard, and the files that go."""
         with suppress(StorageError):
             chains.remove(self._root, self.name)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
 from ivm.cluster.files import Files, pieces_of
 from ivm.cluster.logs import in_full
-from ivm.cluster.protocol import Order, Shard, Stored, Superseded
+from ivm.cluster.protocol import Inputs, Order, Shard, Stored, Superseded
 from ivm.cluster.snapshots import read_pieces, read_snapshot, snapshots_of
 from ivm.cluster.versions import COMMITS, Versions, number_of
 
 Base = tuple[int, str]
 """The number and the id of a version that was published."""
+Read = Callable[[Sequence[bytes]], Inputs]
+"""What messages have for each shard; see `Exchange.inputs`."""
 
 
-def follow(versions: Versions, copy: Copy, shard: int, base: Base, most: int) -> bool:
+def follow(versions: Versions, read: Read, copy: Copy, shard: int, base: Base, most: int) -> bool:
     """Let a copy be made from this version, by what it has and at most `most` versions' logs; whether it is."""
     if copy.is_through(base):
         copy.keep()
@@ -25,13 +27,13 @@ def follow(versions: Versions, copy: Copy, shard: int, base: Base, most: int) ->
     if base[0] - copy.base[0] > most:
         return False
     try:
-        _replay_upto(versions, copy, shard, base)
+        _replay_upto(versions, read, copy, shard, base)
     except StorageError:
         return False
     return True
 
 
-def load(versions: Versions, make: Callable[[int], Shard], shard: int, base: Base) -> Copy:
+def load(versions: Versions, read: Read, make: Callable[[int], Shard], shard: int, base: Base) -> Copy:
     """A new copy, made from this version. Superseded if it is not one that was published.
 
     The newest snapshot is taken that can be read with all logs since. StorageError says which files cannot be.
@@ -47,7 +49,7 @@ def load(versions: Versions, make: Callable[[int], Shard], shard: int, base: Bas
         for name in (*names, None):
             try:
                 copy = _begun(versions, make(shard), name)
-                _replay_upto(versions, copy, shard, base)
+                _replay_upto(versions, read, copy, shard, base)
             except StorageError as error:
                 errors.append(str(error))
             else:
@@ -57,10 +59,16 @@ def load(versions: Versions, make: Callable[[int], Shard], shard: int, base: Bas
             raise StorageError(f"cannot load shard {shard} at version {base[0]}: " + "; and: ".join(errors))
 
 
-def replay(files: Files, copy: Copy, order: Order, logs: Mapping[int, Stored], upto: int) -> None:
-    """Go through the levels of an order that a copy has not gone through, up to one, by their logs."""
+def replay(
+    files: Files, read: Read, copy: Copy, shard: int, order: Order, logs: Mapping[int, Stored], upto: int
+) -> None:
+    """Go through the levels of an order that a copy of a shard has not gone through, up to one, by the logs of a group.
+
+    Cost: what the whole group was given is read.
+    """
     for level in range(copy.done(order) + 1, upto + 1):
-        inputs = in_full(files, pieces_of(files.read(logs[level]))) if level in logs else []
+        payloads = in_full(files, pieces_of(files.read(logs[level]))) if level in logs else []
+        inputs = read(payloads).get(shard, ())
         try:
             copy.step(order, level, inputs)
         except StorageError:
@@ -85,13 +93,13 @@ def _begun(versions: Versions, shard: Shard, name: str | None) -> Copy:
     return Copy(shard, (0, ""))
 
 
-def _replay_upto(versions: Versions, copy: Copy, shard: int, base: Base) -> None:
+def _replay_upto(versions: Versions, read: Read, copy: Copy, shard: int, base: Base) -> None:
     """Go through the versions that a copy has not gone through. StorageError if they do not lead to `base`."""
     for version in versions.between(*copy.base, base[0]):
         order = versions.order_of(version)
         if copy.done(order) < 0:
             copy.undo()
-        replay(versions.files, copy, order, version.logs_of(shard), version.levels)
+        replay(versions.files, read, copy, shard, order, version.logs_of(shard), version.levels)
         copy.keep()
     if copy.base != base:
         raise StorageError(f"a copy of shard {shard} was made from version {copy.base[0]} of another folder")

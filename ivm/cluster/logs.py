@@ -1,6 +1,6 @@
-"""Logs: what came in at a shard at a level, in files. What is large has a file of its own from the beginning.
+"""Logs: what came in at a group of shards at a level, in files. What is large has a file of its own from the beginning.
 
-A large payload is written where its shard has its logs, and whoever carries messages is given only its name: so its
+A large payload is written where the logs are, and whoever carries messages is given only its name: so its
 bytes are written once and read once, and no exchange copies them, or has to have room for them. The log of the level
 names such files, and they go when the log does. Of a task that runs twice each try writes files of its own; those that
 no log names do no harm.
@@ -24,9 +24,9 @@ _MARK = b"ivm file\0"
 """What stands for such a payload begins with this, and no payload does."""
 
 
-def log_name(shard: int, version: int, level: int) -> str:
-    """A name for what a shard is given at a level of a try of a version, which nobody else draws."""
-    return f"{LOGS}/{shard}/{version:020}.{level:03}.{fresh()}"
+def log_name(version: int, level: int, group: int) -> str:
+    """A name for what a group is given at a level of a try of a version, which nobody else draws."""
+    return f"{LOGS}/{version:020}.{level:03}.{group}.{fresh()}"
 
 
 def by_file(
@@ -60,7 +60,7 @@ def begun(
     """What `by_file` gives, while files are being written; `written` waits for them."""
 
     def write(message: Message) -> Message:
-        stored = files.write(log_name(message.to, version, level), message.payload)
+        stored = files.write(log_name(version, level, message.to), message.payload)
         return message._replace(payload=_MARK + json.dumps(stored).encode())
 
     return [beside.submit(write, each) if len(each.payload) >= large else each for each in messages]

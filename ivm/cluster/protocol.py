@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ivm.catalog import errors
@@ -16,11 +16,41 @@ class Unlike(errors.Error):
     """Rows are not what they seemed to be: they have to be read in another way. No user sees it."""
 
 
+class Group(NamedTuple):
+    """Shards that one task takes through a level: those whose number modulo `of`, the number of groups, is `number`."""
+
+    number: int
+    of: int
+
+    def shards(self, count: int) -> range:
+        """Those of so many that are in it."""
+        return range(self.number, count, self.of)
+
+    def has(self, shard: int) -> bool:
+        """Whether a shard is in it."""
+        return shard % self.of == self.number
+
+
 class Message(NamedTuple):
-    """What one shard says to another at the next level."""
+    """What one group of shards says to another, by its number, at the next level."""
 
     to: int
     payload: bytes
+
+
+Inputs = Mapping[int, Sequence[Any]]
+"""What each shard is given at a level, as it understands it; those that nothing is for may be missing."""
+
+
+class Exchange(NamedTuple):
+    """How what shards say becomes messages, and these what shards are given.
+
+    `messages(said, shards, groups)`: all that shards of a group say, as one message at most for each of so many groups.
+    `inputs(payloads)`: what these have for each shard.
+    """
+
+    messages: Callable[[Sequence[Any], int, int], list[Message]]
+    inputs: Callable[[Sequence[bytes]], Inputs]
 
 
 class Order(NamedTuple):
@@ -59,9 +89,9 @@ class Stored(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What a shard was given at a level."""
+    """What the shards of a group were given at a level."""
 
-    shard: int
+    group: Group
     level: int
     stored: Stored
 
@@ -87,12 +117,12 @@ class Told(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How a shard has fared up to a level: its logs and feeds of this version so far; what it, or another, failed by.
+    """How a group has fared up to a level: its logs and feeds of this version so far; what it, or another, failed by.
 
     That of the last level says all that the driver needs.
     """
 
-    shard: int
+    group: Group
     level: int
     logs: tuple[Log, ...]
     failure: Failure | None = None
@@ -101,11 +131,11 @@ class Status(NamedTuple):
     @classmethod
     def of(cls, plain: Sequence[Any]) -> Status:
         """The status that JSON made lists of."""
-        shard, level, logs, failure, feeds = plain
+        group, level, logs, failure, feeds = plain
         return cls(
-            shard,
+            Group(*group),
             level,
-            tuple(Log(number, at, Stored(*stored)) for number, at, stored in logs),
+            tuple(Log(Group(*whose), at, Stored(*stored)) for whose, at, stored in logs),
             None if failure is None else Failure(*failure),
             tuple(Feed(view, number, is_apart, Stored(*stored)) for view, number, is_apart, stored in feeds),
         )
@@ -114,10 +144,11 @@ class Status(NamedTuple):
 class Shard(Protocol):
     """The state of a part of the data. One thread at a time uses it."""
 
-    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
+    def step(self, order: Order, level: int, inputs: Sequence[Any]) -> Sequence[Any]:
         """Go through a level, tentatively. Error: something is wrong with what the user asked for.
 
-        What is said to each shard follows from what is here and from `payloads`, whatever the order of these.
+        What is said to each shard, as an `Exchange` takes it, follows from what is here and from `inputs`, whatever
+        the order of these.
         """
         ...
 

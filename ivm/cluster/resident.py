@@ -1,4 +1,4 @@
-"""A shard as the version protocol knows it: it is told what to do in bytes, and answers with messages in bytes.
+"""A shard as the version protocol knows it: it is told what to do in bytes, and says rows to others.
 
 What exists it learns from definitions, which it plans as every other shard and the driver do.
 """
@@ -20,12 +20,12 @@ from ivm.cluster.defining import Defining, over_rows
 from ivm.cluster.filling import Done, Filling
 from ivm.cluster.guards import Guard, guarded_anew, guards_of
 from ivm.cluster.planning import Gone, is_kept
-from ivm.cluster.protocol import Message, Order, Told
+from ivm.cluster.protocol import Order, Told
 from ivm.cluster.routing import arrived, routed
 from ivm.cluster.saving import loaded, saved
 from ivm.cluster.shard import Sent, Shard
 from ivm.cluster.telling import Teller
-from ivm.cluster.wire import Boxes, changes_in, channels_in, messages_of
+from ivm.cluster.wire import Heard, Said, changes_in, channels_in
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import is_repeated
@@ -36,15 +36,17 @@ from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
 from ivm.results.view_changes import view_changes
 from ivm.trace.delta import Delta
+from ivm.trace.helpers import Helpers
 
 
 class Resident:
     """See `ivm.cluster.protocol.Shard`. `number` is its own, of so many `shards`."""
 
     def __init__(
-        self, number: int, shards: int, compiler: Compiler | None = None, history: History = 0, *, sharing: bool = True
-    ) -> None:
-        self.engine = Shard(compiler, history, sharing=sharing)
+        self, number: int, shards: int, compiler: Compiler | None = None, history: History = 0, *, sharing: bool = True,
+        helpers: Helpers | None = None,
+    ) -> None:  # fmt: skip
+        self.engine = Shard(compiler, history, sharing=sharing, helpers=helpers)
         self.catalog = Catalog()
         self.views: dict[str, Distributed] = {}
         """How each maintained view is distributed."""
@@ -58,6 +60,8 @@ class Resident:
         self._channels = Channels()
         self._defining: Defining | None = None
         self._committing = False
+        self._idle: orders.Commit | None = None
+        """The commit under way, as long as nothing of it has come here."""
         self._first = 1
         """The level of the order at which the commit begins that is under way."""
         self._filling: Filling | None = None
@@ -65,17 +69,17 @@ class Resident:
         self._begun: Filling | None = None
         self._is_cancelled = False
 
-    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
+    def step(self, order: Order, level: int, inputs: Sequence[Heard]) -> Sequence[Said]:
         """Go through a level. Error: something is wrong with what the user asked for."""
         what = orders.read(order.what)
         if isinstance(what, orders.Commit):
             self._first = 1
-            return self._commit(what, level, payloads, changes_in(payloads, self.catalog) if level == 1 else ())
+            return self._commit_if_any(what, level, inputs)
         if isinstance(what, orders.Filling):
-            return self._fill(what, level, payloads)
+            return self._fill(what, level, inputs)
         if what.stage is orders.Stage.BEGUN:
             return self._begin_filling(what)
-        return self._define(what, level, payloads)
+        return self._define(what, level, inputs)
 
     def work(self, seconds: float) -> Done:
         """Work on the view that is filled, if there is one; between commits."""
@@ -89,6 +93,7 @@ class Resident:
         if self._begun is not None:
             self._begun = None
             self._tidy()
+        self._idle = None
         if self._committing:
             self.engine.undo()
             self._committing = False
@@ -108,6 +113,9 @@ class Resident:
             self.engine.is_filling = True
             self._filling = self._begun
             self._begun = None
+        if self._idle is not None:
+            self.engine.reach(self._idle.time)
+            self._idle = None
         if self._committing:
             self.engine.ready()
             self.engine.keep()
@@ -155,9 +163,24 @@ class Resident:
             if not view.maintained:
                 self.engine.oracle_sql[view.name] = bound_again(view, catalog).oracle_sql
 
+    def _commit_if_any(self, commit: orders.Commit, level: int, inputs: Sequence[Heard]) -> list[Said]:
+        """Go through a level of a commit that defines nothing. Cost: as long as nothing comes, next to nothing."""
+        if level == 1:
+            self.teller.told = {}
+            if not inputs and self._filling is None:
+                self._idle = commit
+                return []
+            return self._commit(commit, level, inputs, changes_in(inputs, self.catalog))
+        if self._idle is not None:
+            if not inputs:
+                return []
+            self._committing, self._idle = True, None
+            self.engine.begin((), commit.time, commit.are_apart)
+        return self._commit(commit, level, inputs, ())
+
     def _commit(
-        self, commit: orders.Commit, level: int, payloads: Sequence[bytes], changes: Sequence[Change]
-    ) -> list[Message]:
+        self, commit: orders.Commit, level: int, inputs: Sequence[Heard], changes: Sequence[Change]
+    ) -> list[Said]:
         """Go through a level of a commit: at the first one these are the changes."""
         try:
             if level == 1:
@@ -165,7 +188,7 @@ class Resident:
                 self._committing = True
                 sent = self.engine.begin(changes, commit.time, commit.are_apart)
             else:
-                rows = channels_in(payloads)
+                rows = channels_in(inputs)
                 if self._filling is not None:
                     self._filling.change(commit.time, rows)
                 sent = self.engine.go_on(level, self._arrived(rows))
@@ -174,10 +197,8 @@ class Resident:
             raise type(error)(f"cannot commit: view {names}: {error}; nothing was changed") from error
         self._check_guards(level)
         self.teller.told |= self.teller.changes(commit.watched, level)
-        boxes: Boxes = {}
-        for name, delta in sent.items():
-            self._post(boxes, self._channels_now.by_name[name], delta)
-        return messages_of(boxes)
+        channels = self._channels_now.by_name
+        return [said for name, delta in sent.items() for said in self._said(channels[name], delta)]
 
     @property
     def _channels_now(self) -> Channels:
@@ -199,7 +220,7 @@ class Resident:
             if rows is not None:
                 raise guard.refusal(rows.filter(pc.greater(rows.column("_diff"), 0)))
 
-    def _begin_filling(self, definition: orders.Definition) -> list[Message]:
+    def _begin_filling(self, definition: orders.Definition) -> list[Said]:
         """Plan a view that is to be filled while commits go on."""
         self._check_nothing_is_filled()
         (name,) = definition.defined["names"]
@@ -212,14 +233,14 @@ class Resident:
         self._begun = Filling(self.engine, self.number, self._shards, defining.new[0], defining.sizes)
         return []
 
-    def _fill(self, step: orders.Filling, level: int, payloads: Sequence[bytes]) -> list[Message]:
+    def _fill(self, step: orders.Filling, level: int, inputs: Sequence[Heard]) -> list[Said]:
         """A step of the filling under way."""
         if step.step is orders.Step.CANCEL:
             self._is_cancelled = True
             return []
         filling = self._under_way()
         try:
-            return filling.step(step, level, payloads)
+            return filling.step(step, level, inputs)
         except NumericError as error:
             raise over_rows([filling.new], error) from error
 
@@ -240,7 +261,7 @@ class Resident:
         self._filling = None
         self._tidy()
 
-    def _define(self, definition: orders.Definition, level: int, given: Sequence[bytes]) -> list[Message]:
+    def _define(self, definition: orders.Definition, level: int, given: Sequence[Heard]) -> list[Said]:
         if level == 1:
             self._begin(definition, given)
         defining = self._defining
@@ -259,25 +280,26 @@ class Resident:
             defining.begin_commit(self.engine, definition.made)
         return self._commit(definition.commit, level - self._first + 1, given, defining.changes)
 
-    def _filled(self, defining: Defining, level: int, given: Sequence[bytes]) -> list[Message]:
+    def _filled(self, defining: Defining, level: int, given: Sequence[Heard]) -> list[Said]:
         """Fill what is new, a level: take in what has arrived, and let each fragment of the level send its rows."""
-        boxes: Boxes = {}
         rows = channels_in(given) if level > 1 else {}
         leaving = defining.fill(self.engine, level, lambda channel: self._open(channel, rows.get(channel.name, ())))
-        for channel in leaving:
-            for delta in self.engine.sent(channel.name):
-                self._post(boxes, channel, delta)
-        return messages_of(boxes)
+        return [
+            said
+            for channel in leaving
+            for delta in self.engine.sent(channel.name)
+            for said in self._said(channel, delta)
+        ]
 
     def _made(self, catalog: Catalog, time: int, sizes: Mapping[str, float], anew: Sequence[str] = ()) -> Defining:
         """A definition of which nothing is planned yet."""
         return Defining(catalog, time, sizes, self._shards, self.views, self._channels.copy(anew))
 
-    def _begin(self, definition: orders.Definition, payloads: Sequence[bytes]) -> None:
+    def _begin(self, definition: orders.Definition, inputs: Sequence[Heard]) -> None:
         catalog, old, anew = definition.catalog(self.catalog), self.catalog, definition.anew
         defining = self._defining = self._made(catalog, definition.time, definition.sizes, anew)
         defining.gone, defining.commit = Gone.between(old, catalog), definition.commit
-        defining.changes = changes_in(payloads, catalog)
+        defining.changes = changes_in(inputs, catalog)
         rows = {} if defining.commit else {change.table.name: change.data for change in defining.changes}
         defining.tables = declared_here(self.engine.tables, definition, old, catalog, rows)
         if definition.stage is orders.Stage.FILLED:
@@ -353,9 +375,10 @@ class Resident:
         """What has come by a channel; None if nothing is left of it."""
         return arrived(batches, [column.type for column in channel.relation.schema], self.engine.dictionary)
 
-    def _post(self, boxes: Boxes, channel: Channel, delta: Delta) -> None:
-        if is_repeated(channel.placement, self.number):
-            return
-        fields = channel.relation.schema
-        for to, batch in routed(delta, fields, channel.to, self.number, self._shards, self.engine.dictionary):
-            boxes.setdefault(to, {}).setdefault(channel.name, []).append(batch)
+    def _said(self, channel: Channel, delta: Delta) -> Iterator[Said]:
+        """What is sent of a delta by a channel; of rows that each shard has only by the first one."""
+        if not is_repeated(channel.placement, self.number):
+            fields = channel.relation.schema
+            found = routed(delta, fields, channel.to, self.number, self.engine.dictionary)
+            if found is not None:
+                yield Said(channel.name, *found)

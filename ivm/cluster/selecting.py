@@ -16,10 +16,11 @@ from ivm.catalog.names import key
 from ivm.catalog.schema import Table
 from ivm.cluster.files import fresh
 from ivm.cluster.held import rows_of_table, rows_of_view
-from ivm.cluster.protocol import Failure, Message, Unlike
+from ivm.cluster.protocol import Failure, Unlike
 from ivm.cluster.resident import Resident
 from ivm.cluster.selection import Reads, Selection
-from ivm.cluster.spreading import messages_for, together
+from ivm.cluster.spreading import together
+from ivm.cluster.wire import Said, said_of
 from ivm.duck import Use, batches, connection, define, for_queries, offer, told, write
 from ivm.engine.transaction import Change
 from ivm.intake.incoming import Incoming
@@ -27,9 +28,9 @@ from ivm.session.writing import file_in, text_of_file
 from ivm.trace.helpers import Helpers
 
 
-def selected(resident: Resident, selection: Selection, shards: int) -> Iterator[list[Message]]:
-    """A shard's rows of a selection as messages of a commit to so many shards, some at a time; see `Incoming.rows` and
-    `told` for what is raised.
+def selected(resident: Resident, selection: Selection, shards: int) -> Iterator[list[Said]]:
+    """A shard's rows of a selection as what is said in a commit to so many shards, some at a time; see `Incoming.rows`
+    and `told` for what is raised.
 
     Cost: the rows of what it reads are held in Arrow's form meanwhile.
     """
@@ -37,7 +38,7 @@ def selected(resident: Resident, selection: Selection, shards: int) -> Iterator[
     catalog.content = {key(selection.table.name): selection.table}
     incoming = Incoming(catalog, Helpers(1))
     for rows in together(_answered(resident, selection.query.at(resident.number)), shards):
-        yield messages_for(Change(*incoming.rows(selection.table.name, rows, False)), shards)
+        yield said_of([Change(*incoming.rows(selection.table.name, rows, False))])
 
 
 def written(resident: Resident, query: Reads, options: str, folder: str, format: str) -> pa.Table:

@@ -30,6 +30,7 @@ from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
 from ivm.trace.delta import Delta
+from ivm.trace.helpers import Helpers
 from ivm.trace.time import BEGINNING
 
 Sent = dict[str, Delta]
@@ -56,8 +57,10 @@ class _Commit:
 class Shard(Engine):
     """See above. Of a commit it is told `begin`, `go_on` for each further level, then `ready` and `keep`; or `undo`."""
 
-    def __init__(self, compiler: Compiler | None, history: History, *, sharing: bool = True) -> None:
-        super().__init__(compiler, history, sharing=sharing)
+    def __init__(
+        self, compiler: Compiler | None, history: History, *, sharing: bool = True, helpers: Helpers | None = None
+    ) -> None:
+        super().__init__(compiler, history, sharing=sharing, helpers=helpers)
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""
@@ -153,10 +156,11 @@ class Shard(Engine):
             pass
 
     def reach(self, time: int) -> None:
-        """Nothing has happened here up to this time."""
-        if self.time < time:
+        """Nothing has happened here up to this time. It may be interrupted, and called again."""
+        if self._decided is None and self.time < time:
             since = self.past.since(time)
             self._decided = Decided(time, since, 0, perf_counter_ns(), ())
+        if self._decided is not None:
             self.settle()
 
     def begin(self, changes: Sequence[Change], time: int, are_apart: bool) -> Sent:

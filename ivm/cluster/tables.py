@@ -1,8 +1,8 @@
-"""The tables of a database over shards: where the rows of each are, and what goes where of its changes."""
+"""The tables of a database over shards, and where the rows of each are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,11 +14,8 @@ from ivm.catalog.names import written
 from ivm.catalog.schema import Table
 from ivm.cluster.placing import placement_of
 from ivm.cluster.questions import Question
-from ivm.cluster.routing import change_parts
-from ivm.cluster.wire import changes_payload
 from ivm.distribute.placement import Hashed, Placement
 from ivm.engine.installing import put_or_drop
-from ivm.engine.transaction import Change
 from ivm.trace.columns.exported import ArrowRows
 
 Ask = Callable[[Question], Sequence[pa.Table]]
@@ -113,15 +110,6 @@ class ShardedTables(dict[str, ShardedTable]):
         for name in names:
             self[name].last_time = time
 
-    def given(self, changes: Iterable[Change], time: int) -> dict[int, list[bytes]]:
-        """What each shard is given of changes, in their order."""
-        found: dict[int, list[Change]] = {}
-        for change in changes:
-            if change.data.num_rows:
-                for shard, part in parts_of(change, self.shards):
-                    found.setdefault(shard, []).append(part)
-        return {shard: [changes_payload(parts, time)] for shard, parts in found.items()}
-
     def placed(self) -> dict[str, tuple[Placement, int]]:
         """Where each table is, and at which level of a commit it has changed."""
         return {name: (placement_of(each.table), 1) for name, each in self.items()}
@@ -161,12 +149,3 @@ def _guessed(name: str, tables: Mapping[str, Table], above: frozenset[str]) -> t
         return _UNKNOWN, 0
     rows, steps = min(referring)
     return max(_LEAST, rows * (_FEWER if steps < _STEPS else _FAR_FEWER)), steps + 1
-
-
-def parts_of(change: Change, shards: int) -> Iterator[tuple[int, Change]]:
-    """What each shard gets of a change."""
-    placement = placement_of(change.table)
-    if isinstance(placement, Hashed):
-        yield from change_parts(change, placement, shards)
-    else:
-        yield from ((number, change) for number in range(shards))

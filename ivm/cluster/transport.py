@@ -12,16 +12,18 @@ from ivm.catalog.errors import Error
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.filler import Pace
 from ivm.cluster.named import NamesOfDriver
-from ivm.cluster.protocol import Failure, Order, Status
+from ivm.cluster.protocol import Failure, Group, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.selection import Selection
 from ivm.cluster.versions import Version
+from ivm.cluster.wire import Part, Said, heard, parts, said_of
 from ivm.engine.lasting import hold_for
+from ivm.engine.transaction import Change
 from ivm.subscriptions.names import Names
 
-Given = Mapping[int, Sequence[bytes]]
-"""What the driver has for each shard at the first level."""
+Given = Sequence[Change]
+"""What the driver has for shards at the first level, in its order."""
 
 
 class Transport(Protocol):
@@ -32,7 +34,7 @@ class Transport(Protocol):
     """How much of filling a view is done between commits."""
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """Take an order through all levels of all shards: of each shard the status of the last.
+        """Take an order through all levels of all shards: of each group the status of the last.
 
         `frames`: rows of tables that the driver does not have, as this transport knows them, to be applied by `mode`;
         or a `Selection` of what shards have as of the version before.
@@ -106,42 +108,32 @@ class InProcess:
         return InProcess(residents)
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are messages by their shard, or selections."""
-        self._tried = Version(order.version, order.id)
-        statuses = [Status(number, order.levels, ()) for number in range(self.shards)]
-        boxes = (given, *(self._selected(each) if isinstance(each, Selection) else each for each in frames.values()))
-        arriving = {number: [each for box in boxes for each in box.get(number, ())] for number in range(self.shards)}
+        """See `Transport.run`; frames are what is said by several, or selections. All shards are one group."""
+        self._tried, group = Version(order.version, order.id), Group(0, 1)
+        messages = [self._message(said_of(given))]
+        for frame in frames.values():
+            messages += map(self._message, self._selected(frame) if isinstance(frame, Selection) else frame)
         for level in range(1, order.levels + 1):
-            inbox: dict[int, list[bytes]] = {number: [] for number in range(self.shards)}
+            inputs, said = heard(messages), list[Said]()
             for number, resident in enumerate(self.residents):
                 try:
-                    messages = resident.step(order, level, arriving[number])
+                    said += resident.step(order, level, inputs.get(number, ()))
                 except Error as error:
-                    statuses[number] = Status(number, level, (), Failure(type(error).__name__, str(error)))
-                    return statuses
-                for to, payload in messages:
-                    inbox[to].append(payload)
-            arriving = inbox
-        return statuses
+                    return [Status(group, level, (), Failure(type(error).__name__, str(error)))]
+            messages = [self._message(said)]
+        return [Status(group, order.levels, ())]
 
-    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Given]:
+    def _message(self, said: Iterable[Said]) -> Sequence[Part]:
+        return parts(said, self.shards, 1)[0]
+
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
-        found: dict[str, dict[int, list[bytes]]] = {name: {} for name in tables}
-        for resident in self.residents:
-            for name, boxes in found.items():
-                for to, payload in rows_for(resident, [name], shards):
-                    boxes.setdefault(to, []).append(payload)
-        return found
+        return {name: [said for resident in self.residents for said in rows_for(resident, [name])] for name in tables}
 
-    def _selected(self, selection: Selection) -> Given:
+    def _selected(self, selection: Selection) -> list[list[Said]]:
         from ivm.cluster.selecting import selected  # noqa: PLC0415  DuckDB, which other commits need not load
 
-        boxes: dict[int, list[bytes]] = {}
-        for resident in self.residents:
-            for several in selected(resident, selection, self.shards):
-                for to, payload in several:
-                    boxes.setdefault(to, []).append(payload)
-        return boxes
+        return [said for resident in self.residents for said in selected(resident, selection, self.shards)]
 
     def settle(self, published: Version) -> None:
         """See `Transport.settle`."""

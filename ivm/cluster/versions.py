@@ -1,8 +1,8 @@
 """Versions: what a cluster consists of is what `commits/` says, and each version is published there once.
 
-`commits/<version>` names all that belongs to a version: for each shard and level the log of what came in. It is written
-where nothing has its name yet, and that is the commit; a log that no version names does not count. Of two drivers that
-publish the same version one is told that it lost (`Superseded`), and has to stop.
+`commits/<version>` names all that belongs to a version: for each group of shards and level the log of what came in. It
+is written where nothing has its name yet, and that is the commit; a log that no version names does not count. Of two
+drivers that publish the same version one is told that it lost (`Superseded`), and has to stop.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files import Files, fresh, page_of
-from ivm.cluster.protocol import Feed, Log, Order, Status, Stored, Superseded
+from ivm.cluster.protocol import Feed, Group, Log, Order, Status, Stored, Superseded
 
 COMMITS = "commits"
 PLANS = "plans"
@@ -54,7 +54,7 @@ class Version:
 
     def logs_of(self, shard: int) -> dict[int, Stored]:
         """By level, what came in at a shard; nothing did at the other levels."""
-        return {each.level: each.stored for each in self.logs if each.shard == shard}
+        return {each.level: each.stored for each in self.logs if each.group.has(shard)}
 
 
 class Versions:
@@ -184,9 +184,9 @@ def made(
     """The version that an order makes of the one before. ValueError if it does not follow, or is not whole."""
     if (order.version, order.published) != (last.version + 1, last.id):
         raise ValueError(f"{order} does not follow version {last.version} of id {last.id!r}")
-    if sorted(each.shard for each in statuses) != list(range(order.shards)) or any(
-        each.level != order.levels or each.failure is not None for each in statuses
-    ):
+    if sorted(shard for each in statuses for shard in each.group.shards(order.shards)) != list(
+        range(order.shards)
+    ) or any(each.level != order.levels or each.failure is not None for each in statuses):
         raise ValueError(f"not every shard has gone through all levels of version {order.version}")
     return Version(
         order.version,
@@ -222,7 +222,7 @@ def _plain_of(version: Version) -> dict[str, Any]:
         "what": list(what) if isinstance(what, Stored) else what.hex(),
         "levels": version.levels,
         "shards": version.shards,
-        "logs": [[each.shard, each.level, *each.stored] for each in version.logs],
+        "logs": [[*each.group, each.level, *each.stored] for each in version.logs],
         "batch": version.batch,
         "batches": version.batches,
         "defined": version.defined,
@@ -237,7 +237,9 @@ def _version_of(plain: dict[str, Any]) -> Version:
         **{
             **plain,
             "what": bytes.fromhex(what) if isinstance(what, str) else Stored(*what),
-            "logs": tuple(Log(shard, level, Stored(*stored)) for shard, level, *stored in plain["logs"]),
+            "logs": tuple(
+                Log(Group(number, of), level, Stored(*stored)) for number, of, level, *stored in plain["logs"]
+            ),
             "batch": None if batch is None else (batch[0], batch[1]),
             "plans": tuple(Stored(*each) for each in plain["plans"]),
             "feeds": tuple(

@@ -21,6 +21,7 @@ from ivm.cluster.questions import Question
 from ivm.cluster.selection import Selection
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
+from ivm.cluster.wire import messages_of, said_of
 from ivm.spark import tasks
 from ivm.spark.frames import frame_type, sent_as
 from ivm.spark.meeting import SAID, meet
@@ -83,8 +84,11 @@ class OnSpark:
         files = {name: each for name, each in frames.items() if isinstance(each, FileParts)}
         rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent | FileParts | Selection)}
         text = tasks.order_text(order, self._root, {name: self.declared[name] for name in (*rows, *files)}, mode)
-        held = [Message(shard, payload) for shard, payloads in given.items() for payload in payloads]
-        messages = by_file(self._files, held, order.version, 1)
+        said = said_of(given)
+
+        def messages(groups: int) -> Sequence[Message]:
+            return by_file(self._files, messages_of(said, order.shards, groups), order.version, 1)
+
         read = {name: found for name, each in rows.items() if (found := _scans(name, each)) is not None}
         left = {name: each for name, each in rows.items() if name not in read}
         scans = [each for several in read.values() for each in several]

@@ -31,23 +31,24 @@ def keepers_of(settings: Mapping[str, str]) -> Keepers | None:
 def run(
     keepers: Keepers, places: Mapping[int, str], stages: Iterable[Stage], given: Mapping[int, Sequence[bytes]]
 ) -> list[Frame]:
-    """The statuses of all shards at all levels. `given`: what the driver has for the first level, by shard.
+    """The statuses of all groups at all levels. `places`: where each group is; `given`: what the driver has for the
+    first level, by group.
 
     Raises Unreached if a keeper does not answer: shards may have gone through any of the levels.
     """
     statuses: list[Frame] = []
     for stage in stages:
         asked = {
-            place: Request(stage.carried_out, ({shard: given.get(shard, ()) for shard in shards},))
-            for place, shards in _by_place(places).items()
+            place: Request(stage.carried_out, ({group: given.get(group, ()) for group in groups},))
+            for place, groups in _by_place(places).items()
         }
         said: dict[int, list[bytes]] = {}
         for frames in keepers.ask(asked).values():
-            for shard, level, payload in frames:
+            for group, level, payload in frames:
                 if level:
-                    statuses.append((shard, level, payload))
+                    statuses.append((group, level, payload))
                 else:
-                    said.setdefault(shard, []).append(payload)
+                    said.setdefault(group, []).append(payload)
         given = said
     return statuses
 
@@ -67,6 +68,6 @@ def told(error: Unreached) -> None:
 
 def _by_place(places: Mapping[int, str]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for shard in sorted(places):
-        found.setdefault(places[shard], []).append(shard)
+    for number in sorted(places):
+        found.setdefault(places[number], []).append(number)
     return found

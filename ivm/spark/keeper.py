@@ -25,10 +25,18 @@ KEPT = "IVM_KEPT"
 """The variable that says of a pool that its tasks are to run in a keeper."""
 EXECUTOR = "IVM_EXECUTOR"
 """The variable in which workers find the process that forks them, which tells executors apart."""
+THREADS = "IVM_THREADS"
+"""The variable that says how many threads a shard may work with at once, those that help it included."""
 IDLE = 60.0
 """Seconds with nothing to do after which a keeper ends, as Spark's own workers do."""
 _LOOK = 0.2
 """Seconds after which a worker that waits looks whether there is a keeper."""
+
+
+def threads() -> int:
+    """As many as `THREADS` says to this process; 1 where nobody has said."""
+    return int(os.environ.get(THREADS, "1"))
+
 
 Serve = Callable[[socket.socket, bool], int]
 """Runs the next task of a connection of Spark's, which is authenticated or not; returns a code, 0 if it may go on."""

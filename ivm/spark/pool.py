@@ -16,7 +16,7 @@ from itertools import count
 from pyspark import SparkContext
 
 from ivm.spark.daemon import IMPORTS, POOL
-from ivm.spark.keeper import KEPT
+from ivm.spark.keeper import KEPT, THREADS
 
 _lock = threading.Lock()
 _taken: set[str] = set()
@@ -42,17 +42,21 @@ def release(name: str) -> None:
 class Pool:
     """Workers by name, and what they import before they are forked if the daemon is ours.
 
-    `is_kept`: whether their tasks run in one process of each executor; see `ivm.spark.keeper`.
+    `is_kept`: whether their tasks run in one process of each executor; see `ivm.spark.keeper`. `threads`: with how many
+    a shard works there.
     """
 
     name: str
     imports: tuple[str, ...]
     is_kept: bool = False
+    threads: int = 1
 
     @contextmanager
     def of(self, context: SparkContext) -> Iterator[None]:
         """Functions that are given to Spark within the block run in this pool."""
-        ours = {POOL: self.name, IMPORTS: ",".join(self.imports), **({KEPT: "1"} if self.is_kept else {})}
+        ours = {POOL: self.name, IMPORTS: ",".join(self.imports)}
+        if self.is_kept:
+            ours |= {KEPT: "1", THREADS: str(self.threads)}
         with _lock:  # one environment for all threads of the driver
             context.environment.update(ours)
             try:

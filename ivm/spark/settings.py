@@ -169,6 +169,11 @@ def is_encrypted(settings: Mapping[str, str]) -> bool:
     return any(settings.get(name, "false").strip().lower() == "true" for name in _ENCRYPTING)
 
 
+def side_by_side(settings: Mapping[str, str]) -> int:
+    """How many tasks an executor runs at once, where its cores are known; else one."""
+    return max(1, (cores(settings) or 1) // int(settings.get("spark.task.cpus", 1)))
+
+
 def is_one_process(settings: Mapping[str, str]) -> bool:
     """True if driver and executor are one process, in which tasks cannot be kept from running side by side."""
     return re.fullmatch(r"local(\[.*\])?", settings.get("spark.master", "")) is not None

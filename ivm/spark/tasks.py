@@ -1,4 +1,4 @@
-"""What Spark's workers run for a cluster: the tasks of shards, rows on their way in, and answers to questions.
+"""What Spark's workers run for a cluster: tasks of groups of shards, rows on their way in, and answers to questions.
 
 On the wire an order is JSON: the order itself, where the folder is, and how the tables are declared whose rows come as
 DataFrames. A process keeps its copies of shards from task to task.
@@ -27,26 +27,27 @@ from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.logs import LARGE, begun, writers, written
 from ivm.cluster.notes import note_of
-from ivm.cluster.protocol import Failure, Message, Order, Status
+from ivm.cluster.protocol import Failure, Group, Message, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.selection import Selection
-from ivm.cluster.spreading import messages_for, together
+from ivm.cluster.spreading import together
 from ivm.cluster.versions import Version, Versions
-from ivm.cluster.wire import stream_of
+from ivm.cluster.wire import EXCHANGE, Said, messages_of, said_of, stream_of
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs
 from ivm.intake.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
+from ivm.spark.keeper import threads
 from ivm.spark.meeting import answer_of
 from ivm.spark.worker import framed
 from ivm.trace.columns.intervals import with_texts
 from ivm.trace.helpers import Helpers
 
 Pairs = Iterator[tuple[int, bytes]]
-_NOBODY = -1
-"""The shard of a failure that is met before any shard is."""
+_NOBODY = Group(-1, 0)
+"""The group of a failure that is met before any shard is."""
 
 
 class Root(NamedTuple):
@@ -107,11 +108,13 @@ def met(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     yield from answer_of(Files(folder_of(root.address, root.under)), said["name"], shard)
 
 
-def task(text: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[list[tuple[int, bytes]], bytes]:
-    """A shard's part of a level; see `ivm.cluster.copies.Copies.run`."""
+def task(
+    text: bytes, group: int, groups: int, level: int, payloads: list[bytes]
+) -> tuple[list[tuple[int, bytes]], bytes]:
+    """A group's part of a level; see `ivm.cluster.copies.Copies.run`."""
     said, order = _read(text)
     copies = _copies(Root(*said["root"]), order.shards)
-    messages, status = copies.run(order, shard, level, payloads)
+    messages, status = copies.run(order, Group(group, groups), level, payloads)
     return [(each.to, each.payload) for each in messages], json.dumps(status).encode()
 
 
@@ -120,10 +123,10 @@ def status_of(text: bytes) -> Status:
     return Status.of(json.loads(text))
 
 
-def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
-    """Rows of a DataFrame, checked against the table, on their way to the shards that are to have them.
+def ingest(text: bytes, groups: int, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
+    """Rows of a DataFrame, checked against the table, on their way to the groups whose shards are to have them.
 
-    What is wrong with them every shard is told, so that all stop.
+    What is wrong with them every group is told, so that all stop.
     """
     said, order = _read(text)
     catalog = Catalog()
@@ -131,18 +134,18 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
         catalog.content = {**catalog.content, key(plain["name"]): table_of(plain)}
     incoming = Incoming(catalog, _NO_HELP)
     root = Root(*said["root"])
-    changes = (_change(incoming, catalog.table(name), rows, said["mode"]) for rows in together(batches, order.shards))
-    messages = (messages_for(change, order.shards) for change in changes)
-    yield from _sent(Files(folder_of(root.address, root.under)), order.version, order.shards, messages)
+    changes = (_change(incoming, catalog.table(name), rows, said["mode"]) for rows in together(batches, groups))
+    spread = (said_of([change]) for change in changes)
+    yield from _sent(Files(folder_of(root.address, root.under)), order.version, order.shards, groups, spread)
 
 
-def _sent(files: Files, version: int, shards: int, messages: Iterator[list[Message]]) -> Pairs:
-    """Messages on their way to shards, some at a time, those that are large by files; or what is wrong, to all."""
+def _sent(files: Files, version: int, shards: int, groups: int, said: Iterator[list[Said]]) -> Pairs:
+    """What is said on its way to groups, some at a time, what is large by files; or what is wrong, to all."""
     try:
         with writers() as beside:
             waiting = deque[Sequence[Message | Future[Message]]]()
-            for several in messages:
-                waiting.append(begun(files, several, version, 1, LARGE, beside))
+            for several in said:
+                waiting.append(begun(files, messages_of(several, shards, groups), version, 1, LARGE, beside))
                 if len(waiting) > _AHEAD:
                     yield from written(waiting.popleft())
             for each in waiting:
@@ -151,7 +154,7 @@ def _sent(files: Files, version: int, shards: int, messages: Iterator[list[Messa
         raise
     except Error as error:
         note = note_of(Status(_NOBODY, 0, (), Failure(type(error).__name__, str(error))))
-        yield from ((to, note) for to in range(shards))
+        yield from ((to, note) for to in range(groups))
 
 
 def rows_of_files(argument: bytes) -> Iterator[pa.RecordBatch]:
@@ -191,7 +194,9 @@ def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     """The rows of tables that a shard has, as of a version, as messages to so many other shards."""
     with _reading(text, shard) as (said, resident):
-        yield from framed((to, 0, payload) for to, payload in rows_for(resident, said["tables"], said["to"]))
+        shards = said["to"]  # of which nobody knows yet what groups they are in
+        for each in rows_for(resident, said["tables"]):
+            yield from framed((to, 0, payload) for to, payload in messages_of(each, shards, shards))
 
 
 def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
@@ -201,8 +206,9 @@ def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     with _reading(text, shard) as (said, resident):
         root, shards = Root(*said["root"]), said["shards"]
         files = Files(folder_of(root.address, root.under))
-        messages = selected(resident, Selection.of(said["selection"]), shards)
-        yield from framed((to, 0, each) for to, each in _sent(files, said["version"] + 1, shards, messages))
+        found = selected(resident, Selection.of(said["selection"]), shards)
+        # Nobody knows yet what groups they are in.
+        yield from framed((to, 0, each) for to, each in _sent(files, said["version"] + 1, shards, shards, found))
 
 
 def _answered(text: bytes, shard: int) -> pa.Table:
@@ -239,7 +245,12 @@ def _copies(root: Root, shards: int) -> Copies:
         gc.freeze()
     if _kept is None:
         compiler, versions = Compiler(wait=False), Versions(Files(folder_of(root.address, root.under)))
-        copies = Copies(versions, lambda shard: Resident(shard, shards, compiler, root.history), every=_EVERY)
+        helpers = Helpers(threads())
+
+        def make(shard: int) -> Resident:
+            return Resident(shard, shards, compiler, root.history, helpers=helpers)
+
+        copies = Copies(versions, make, EXCHANGE, every=_EVERY)
         _kept = (root, shards), copies
     return _kept[1]
 

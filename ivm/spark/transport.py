@@ -2,10 +2,12 @@
 
 It knows nothing of SQL or of engines. What runs is named: a module that Spark's workers import has
 
-    task(order: bytes, shard: int, level: int, payloads: list[bytes]) -> (iterable of (to, payload), status: bytes)
-    ingest(order: bytes, table: str, batches: Iterator[pa.RecordBatch]) -> iterable of (to, payload)
+    task(order: bytes, group: int, groups: int, level: int, payloads: list[bytes])
+        -> (iterable of (to, payload), status: bytes)
+    ingest(order: bytes, groups: int, table: str, batches: Iterator[pa.RecordBatch]) -> iterable of (to, payload)
     rows(argument: bytes) -> iterator of pa.RecordBatch, where tasks are to read rows themselves
 
+A group has the shards of a task, those with the same remainder by the number of groups; it is whom messages are for.
 Spark runs a task again wherever it likes when a worker, an executor or a fetch fails, also after others have read what
 it sent. So what a task sends and answers must follow from its arguments and from what is stored, and running it twice
 must be harmless; the order of payloads means nothing.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +36,7 @@ from ivm.spark.home import Home
 from ivm.spark.keepers import Unreached
 from ivm.spark.pool import INGESTING, Pool, release, taken
 from ivm.spark.sessions import is_running, own_session, scheduled_apart, settings_of, tell_once
-from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept
+from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept, side_by_side
 from ivm.spark.worker import (
     FRAMES,
     PLACES,
@@ -70,9 +72,9 @@ class Functions(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What a shard said at a level."""
+    """What a group said at a level."""
 
-    shard: int
+    group: int
     level: int
     status: bytes
 
@@ -81,13 +83,14 @@ class Status(NamedTuple):
 class Changes:
     """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds.
 
-    `messages`: what it has for shards already; `sent`: the same in frames of `worker.FRAMES`. `scans`: for rows that
+    `messages`: gives what it has for each of so many groups; `sent`: messages to shards, in frames of `worker.FRAMES`,
+    each of which is for one. `scans`: for rows that
     tasks read themselves, a table and an argument for each task.
     """
 
     frames: Mapping[str, DataFrame]
     rows: Mapping[str, pa.Table]
-    messages: Sequence[Message] = ()
+    messages: Callable[[int], Sequence[Message]] = lambda groups: ()
     sent: Sequence[DataFrame] = ()
     scans: Sequence[tuple[str, bytes]] = ()
 
@@ -116,8 +119,9 @@ class SparkTransport:
         self.session = spark
         """The user's."""
         self._session = own_session(spark, shards)
+        self._width = str(self._session.conf.get(_PARTITIONS))
         imports = tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
-        self._pool = Pool(taken(), imports, is_kept(self._settings))
+        self._pool = Pool(taken(), imports, is_kept(self._settings), side_by_side(self._settings))
         # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
         self._ingesting = Pool(INGESTING, imports)
         self._keepers = direct.keepers_of(self._settings)
@@ -138,7 +142,7 @@ class SparkTransport:
 
     @as_one_error("cannot run a commit on the cluster")
     def run(self, order: bytes, levels: int, changes: Changes) -> list[Status]:
-        """One commit: every status of every shard and level, by shard and level. Raises ClusterError if the job fails.
+        """One commit: every status of every group and level, by group and level. Raises ClusterError if the job fails.
 
         The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: of
         what the driver holds itself a request to each keeper and level; else a Spark job of `levels` stages, and one
@@ -151,10 +155,12 @@ class SparkTransport:
             if statuses is None:
                 with self._bounded(bool(changes.sent)):
                     rows = self._chain(order, levels, changes).collect()
-                self.places = {row.dst: row.place for row in rows}
+                places = {row.dst: row.place for row in rows}
+                self.places = {s: places[s % self.tasks] for s in range(self.shards) if s % self.tasks in places}
                 statuses = sorted(Status(row.dst, row.level, bytes(row.payload)) for row in rows)
-        if len(statuses) != self.shards * levels:
-            raise ClusterError(f"{len(statuses)} statuses came back of {self.shards} shards at {levels} levels")
+            groups = self.tasks
+        if len(statuses) != groups * levels:
+            raise ClusterError(f"{len(statuses)} statuses came back of {groups} groups at {levels} levels")
         return statuses
 
     def read(self, function: str, argument: bytes, schema: Any, session: SparkSession | None = None) -> DataFrame:
@@ -218,15 +224,16 @@ class SparkTransport:
         if not keepers.are_there(self.places.values()):
             return None
         stages = [self._stage(order, level, levels, {}) for level in range(1, levels + 1)]
+        places = {group: self.places[group] for group in range(self.tasks)}
         try:
-            found = direct.run(keepers, self.places, stages, _by_shard(self._held(order, changes)))
+            found = direct.run(keepers, places, stages, _by_group(self._held(order, changes)))
         except Unreached as error:  # by Spark it goes on whatever has died
             direct.told(error)
             return None
         return sorted(Status(*each) for each in found)
 
     def _stage(self, order: bytes, level: int, levels: int, given: Mapping[int, Sequence[bytes]]) -> Stage:
-        return Stage(self._functions.task, order, level, level == levels, versions(), given, self._home)
+        return Stage(self._functions.task, order, self.tasks, level, level == levels, versions(), given, self._home)
 
     @property
     def _home(self) -> Home | None:
@@ -253,26 +260,27 @@ class SparkTransport:
         function = self._functions.ingest
         with self._ingesting.of(self._session.sparkContext):
             frames = [
-                frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
+                frame.mapInArrow(Ingest(function, order, self.tasks, table, versions()), FRAMES)
                 for table, frame in changes.frames.items()
             ]
             if changes.scans:
                 scans = self._session.createDataFrame(
                     pa.table([*zip(*changes.scans, strict=True)], ["table", "argument"])
                 )
-                frames.append(scans.mapInArrow(Scan(function, self._functions.rows, order, versions()), FRAMES))
+                scan = Scan(function, self._functions.rows, order, self.tasks, versions())
+                frames.append(scans.mapInArrow(scan, FRAMES))
         frames += changes.sent
         held = self._held(order, changes)
         if sum(len(payload) for _, payload in held) > MOST_GIVEN:
             frames.append(self._session.createDataFrame(pa.Table.from_batches(framed((to, 0, x) for to, x in held))))
             held = []
-        return _together(frames), _by_shard(held)
+        return _together(frames), _by_group(held)
 
     def _held(self, order: bytes, changes: Changes) -> list[Message]:
-        """What the driver has for shards itself."""
+        """What the driver has for groups itself."""
         ingest = named(self._functions.ingest)
-        made = (ingest(order, table, iter(rows.to_batches())) for table, rows in changes.rows.items())
-        return [*changes.messages, *itertools.chain.from_iterable(made)]
+        made = (ingest(order, self.tasks, table, iter(rows.to_batches())) for table, rows in changes.rows.items())
+        return [*changes.messages(self.tasks), *itertools.chain.from_iterable(made)]
 
     @contextmanager
     def _bounded(self, are_large: bool) -> Iterator[None]:
@@ -306,6 +314,8 @@ class SparkTransport:
         """Place all shards anew, balanced over the executors that there are. What moves is loaded where it comes to."""
         self._anchor.unpersist(blocking=True)
         self.tasks = self._most_tasks()
+        # Spark shuffles what is one partition again, for each join, into as many as this says.
+        self._session.conf.set(_PARTITIONS, "1" if self.tasks == 1 else self._width)
         self._anchor = self._anchor_of(self._session)
         self._anchor.persist(StorageLevel.MEMORY_AND_DISK)
         self._round(FILLING)
@@ -354,6 +364,7 @@ class SparkTransport:
             self._patient_until = time.monotonic() + PATIENCE
 
 
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _numbers = itertools.count(1, 1 << 20)
 """What tells anchors of one Spark application apart."""
 
@@ -368,7 +379,7 @@ def _together(frames: Sequence[DataFrame]) -> DataFrame | None:
     return together
 
 
-def _by_shard(messages: Sequence[Message]) -> dict[int, list[bytes]]:
+def _by_group(messages: Sequence[Message]) -> dict[int, list[bytes]]:
     found: dict[int, list[bytes]] = {}
     for to, payload in messages:
         found.setdefault(to, []).append(payload)

@@ -1,7 +1,8 @@
 """What runs in Spark's Python workers: functions over Arrow batches that `mapInArrow` calls, each a picklable value.
 
-Frames are rows of `FRAMES`: bytes for a shard (`dst`), which are a message where `level` is 0, and else the status that
-the shard gave at that level, on its way to the end of the job. Nothing here knows what the bytes mean.
+The shards of a task are a group; there are as many as tasks, and shards of the same remainder are in one. Frames are
+rows of `FRAMES`: bytes for a group (`dst`), which are a message where `level` is 0, and else the status that the group
+gave at that level, on its way to the end of the job. Nothing here knows what the bytes mean.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ivm.spark.keeper import EXECUTOR
 FRAMES = "dst int, level int, payload binary"
 """The columns in which messages and statuses travel from one stage to the next."""
 STATUSES = "dst int, level int, payload binary, place string"
-"""The columns of what a job gives: every status, and where the shard is that gave it."""
+"""The columns of what a job gives: every status, and where the group is that gave it."""
 PLACES = "dst int, place string"
 """The columns of what a round among the shards gives."""
 
@@ -93,17 +94,20 @@ def call_home(home: Home | None) -> None:
 
 @dataclass(frozen=True)
 class Ingest:
-    """Rows of a user's DataFrame become messages: `function(order, table, batches)` gives pairs (shard, payload)."""
+    """Rows of a user's DataFrame become messages: `function(order, groups, table, batches)` gives pairs of a group and
+    a payload.
+    """
 
     function: str
     order: bytes
+    groups: int
     table: str
     versions: Versions
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Messages, as frames."""
         self.versions.check()
-        messages = named(self.function)(self.order, self.table, batches)
+        messages = named(self.function)(self.order, self.groups, self.table, batches)
         yield from framed((to, 0, payload) for to, payload in messages)
         _ended()
 
@@ -118,6 +122,7 @@ class Scan:
     function: str
     rows: str
     order: bytes
+    groups: int
     versions: Versions
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -126,21 +131,23 @@ class Scan:
         ingest, rows = named(self.function), named(self.rows)
         for batch in batches:
             for table, argument in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield from framed((to, 0, payload) for to, payload in ingest(self.order, table, rows(argument)))
+                messages = ingest(self.order, self.groups, table, rows(argument))
+                yield from framed((to, 0, payload) for to, payload in messages)
         _ended()
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One level of a commit, for some of the shards: `task(order, shard, level, payloads)` gives messages for the next
+    """One level of a commit, for a group: `task(order, group, groups, level, payloads)` gives messages for the next
     level, and a status.
 
-    `given`: messages for this level that come from the driver, by shard. `home`: where a process that keeps shards
+    `given`: messages for this level that come from the driver, by group. `home`: where a process that keeps shards
     calls the driver.
     """
 
     task: str
     order: bytes
+    groups: int
     level: int
     is_last: bool
     versions: Versions
@@ -148,10 +155,10 @@ class Stage:
     home: Home | None = None
 
     def carried_out(self, payloads: Mapping[int, Sequence[bytes]]) -> list[Frame]:
-        """The same, in no task of Spark's, from what was sent to each of the shards: what they say, and statuses."""
+        """The same, in no task of Spark's, from what was sent to each of some groups: what they say, and statuses."""
         self.versions.check()
         statuses: list[Frame] = []
-        said = [*self._said({shard: [*each] for shard, each in payloads.items()}, statuses)]
+        said = [*self._said({group: [*each] for group, each in payloads.items()}, statuses)]
         _ended()
         return statuses if self.is_last else said + statuses
 
@@ -159,7 +166,7 @@ class Stage:
         """Messages and statuses as frames; at the last level statuses alone."""
         self.versions.check()
         call_home(self.home)
-        payloads, statuses = _received(batches)
+        payloads, statuses = _received(batches, self.groups)
         said = self._said(payloads, statuses)
         if self.is_last:
             for _ in said:
@@ -172,11 +179,12 @@ class Stage:
         _ended()
 
     def _said(self, payloads: dict[int, list[bytes]], statuses: list[Frame]) -> Iterator[Frame]:
-        """What the shards say to others, one after the other; their statuses are added to those there are."""
+        """What groups say to others, one after the other; their statuses are added to those there are."""
         task = named(self.task)
-        for shard in sorted(payloads):
-            messages, status = task(self.order, shard, self.level, [*self.given.get(shard, ()), *payloads.pop(shard)])
-            statuses.append((shard, self.level, status))
+        for group in sorted(payloads):
+            came = [*self.given.get(group, ()), *payloads.pop(group)]
+            messages, status = task(self.order, group, self.groups, self.level, came)
+            statuses.append((group, self.level, status))
             yield from ((to, 0, payload) for to, payload in messages)
 
 
@@ -225,7 +233,7 @@ class Round:
 
 
 def framed(rows: Iterable[Frame]) -> Iterator[pa.RecordBatch]:
-    """Rows (shard, level, payload) as batches of frames; at least one batch, which may be empty."""
+    """Rows (group, level, payload) as batches of frames; at least one batch, which may be empty."""
     waiting: list[Frame] = []
     size = 0
     for row in rows:
@@ -243,21 +251,21 @@ def _frame_batch(rows: list[Frame]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_FRAME_TYPES)
 
 
-def _received(batches: Batches) -> tuple[dict[int, list[bytes]], list[Frame]]:
-    """The messages of each shard whose frames these are, and the statuses that pass by."""
+def _received(batches: Batches, groups: int) -> tuple[dict[int, list[bytes]], list[Frame]]:
+    """The messages of each group whose frames these are, and the statuses that pass by."""
     payloads: dict[int, list[bytes]] = {}
     statuses: list[Frame] = []
     for batch in batches:
-        shards = batch.column(0).to_pylist()
-        payloads |= {shard: [] for shard in shards if shard not in payloads}
+        here = [shard % groups for shard in batch.column(0).to_pylist()]
+        payloads |= {group: [] for group in here if group not in payloads}
         if batch.num_columns == 1:  # the anchor alone
             continue
         levels = batch.column(1).to_pylist()
-        for shard, level, payload in zip(shards, levels, batch.column(2).to_pylist(), strict=True):
+        for group, level, payload in zip(here, levels, batch.column(2).to_pylist(), strict=True):
             if level:
-                statuses.append((shard, level, payload))
+                statuses.append((group, level, payload))
             elif payload is not None:  # a shard that nobody wrote to
-                payloads[shard].append(payload)
+                payloads[group].append(payload)
     return payloads, statuses
 
 

@@ -8,18 +8,24 @@ from typing import Any
 
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
-from ivm.cluster.protocol import Message, Order, Status
+from ivm.cluster.protocol import Group, Message, Order, Status
 from ivm.cluster.versions import Version, Versions
 from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import Faulty
-from tests.cluster.toy import Change, Toy, ToyShard
+from tests.cluster.toy import EXCHANGE, Change, Toy, ToyShard
 
 
 class Cluster:
-    """A driver and processes over one folder. `made`: the shards that were made, in their order."""
+    """A driver and processes over one folder, each shard a group unless there are fewer `groups`.
 
-    def __init__(self, shards: int = 2, levels: int = 3, *, every: int = 1000, pauses: Sequence[float] = (0,)) -> None:
+    `made`: the shards that were made, in their order.
+    """
+
+    def __init__(
+        self, shards: int = 2, levels: int = 3, *, every: int = 1000, pauses: Sequence[float] = (0,), groups: int = 0
+    ) -> None:
         self.toy = Toy(shards, levels)
+        self.groups = groups or shards
         self.folder = Faulty(random.Random(0))
         self.versions = Versions(Files(self.folder, pauses))
         self.last = Version()
@@ -35,23 +41,30 @@ class Cluster:
             self.made.append(self.toy.make(shard, lambda: None))
             return self.made[-1]
 
-        return Copies(self.versions, make, **{"every": self.every, "beside": AtOnce(), **more})
+        return Copies(self.versions, make, EXCHANGE, **{"every": self.every, "beside": AtOnce(), **more})
 
     def order(self, change: Change, id_: str) -> tuple[Order, list[list[bytes]]]:
-        """An order for a change, and what each shard gets at the first level."""
-        what, inputs = self.toy.order(change)
-        return Order(self.last.version + 1, id_, self.last.id, what, self.toy.levels, self.toy.shards), inputs
+        """An order for a change, and what each group gets at the first level."""
+        what, said = self.toy.order(change)
+        order = Order(self.last.version + 1, id_, self.last.id, what, self.toy.levels, self.toy.shards)
+        return order, self._payloads(EXCHANGE.messages(said, self.toy.shards, self.groups))
+
+    def _payloads(self, said: Sequence[Message]) -> list[list[bytes]]:
+        return [[each.payload for each in said if each.to == group] for group in range(self.groups)]
+
+    def run(
+        self, process: Copies, order: Order, group: int, level: int, payloads: Sequence[bytes]
+    ) -> tuple[list[Message], Status]:
+        """The task of a group."""
+        return process.run(order, Group(group, self.groups), level, payloads)
 
     def go(
         self, order: Order, inputs: list[list[bytes]], level: int, processes: Sequence[Copies]
     ) -> tuple[list[list[bytes]], list[Status]]:
-        """One level, each shard in its process; what each gets at the next."""
-        answers = [processes[i].run(order, i, level, inputs[i]) for i in range(order.shards)]
-        said: list[Message] = [each for messages, _ in answers for each in messages]
-        return (
-            [[each.payload for each in said if each.to == shard] for shard in range(order.shards)],
-            [status for _, status in answers],
-        )
+        """One level, each group in its process; what each gets at the next."""
+        answers = [self.run(processes[i], order, i, level, inputs[i]) for i in range(self.groups)]
+        said = [each for messages, _ in answers for each in messages]
+        return self._payloads(said), [status for _, status in answers]
 
     def try_(self, change: Change, id_: str, processes: Sequence[Copies] = ()) -> tuple[Order, list[Status]]:
         """All levels of a change, each in one of the processes in turn, or all in the first."""
@@ -59,7 +72,7 @@ class Cluster:
         statuses: list[Status] = []
         for level in range(1, order.levels + 1):
             process = processes[level % len(processes)] if processes else self.one
-            inputs, statuses = self.go(order, inputs, level, [process] * order.shards)
+            inputs, statuses = self.go(order, inputs, level, [process] * self.groups)
         return order, statuses
 
     def commit(self, change: Change, processes: Sequence[Copies] = ()) -> Version:

@@ -17,86 +17,93 @@ from ivm.cluster.database import ShardedCore, ShardedDatabase, reopen
 from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
 from ivm.cluster.ledger import opened
-from ivm.cluster.protocol import Message, Order, Status, Superseded
+from ivm.cluster.protocol import Group, Order, Status, Superseded
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.selecting import selected
 from ivm.cluster.selection import Selection
 from ivm.cluster.transport import Given, InProcess
 from ivm.cluster.versions import Version, Versions
+from ivm.cluster.wire import EXCHANGE, Said, messages_of, said_of
 from ivm.storage.folder import Folder
 from ivm.trace.helpers import Helpers
 from tests.cluster.beside import AtOnce
 
+MOST = 1 << 10
+"""So many groups: each shard is one of its own."""
 Moves = Callable[[int], bool]
-"""Whether the process of a shard dies before its next task."""
+"""Whether the process of a group dies before its next task."""
 
 
 class OverCopies:
-    """See `ivm.cluster.transport.Transport`. Each shard has a process of its own; a task that fails is tried again."""
+    """See `ivm.cluster.transport.Transport`. Each of `groups` has a process; a task that fails is tried again."""
 
     pace = InProcess.pace
 
     def __init__(
-        self, root: Files, name: str, shards: int, history: int = 0, moves: Moves = lambda shard: False
+        self,
+        root: Files,
+        name: str,
+        shards: int,
+        history: int = 0,
+        moves: Moves = lambda shard: False,
+        groups: int = MOST,
     ) -> None:
         self.shards = shards
+        self.groups = min(groups, shards)
         self.is_left = False
         self._root, self._name, self._history, self._moves = root, name, history, moves
         self._versions = Versions(files_of(root, name))
-        self._processes = [self._process() for _ in range(shards)]
+        self._processes = [self._process() for _ in range(self.groups)]
 
     def _process(self) -> Copies:
         return Copies(
-            self._versions, lambda shard: Resident(shard, self.shards, history=self._history), every=8, beside=AtOnce()
+            self._versions,
+            lambda shard: Resident(shard, self.shards, history=self._history),
+            EXCHANGE,
+            every=8,
+            beside=AtOnce(),
         )
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are messages by their shard, or selections."""
-        boxes = (
-            given,
-            *(self._selected(order, each) if isinstance(each, Selection) else each for each in frames.values()),
-        )
-        inputs = [[each for box in boxes for each in box.get(shard, ())] for shard in range(self.shards)]
+        """See `Transport.run`; frames are what is said by several, or selections."""
         statuses: list[Status] = []
+        said = messages_of(said_of(given), self.shards, self.groups)
+        for frame in frames.values():
+            several = self._selected(order, frame) if isinstance(frame, Selection) else frame
+            said += [message for each in several for message in messages_of(each, self.shards, self.groups)]
         for level in range(1, order.levels + 1):
-            answers = [self._task(order, shard, level, inputs[shard]) for shard in range(self.shards)]
+            inputs = [[each.payload for each in said if each.to == group] for group in range(self.groups)]
+            answers = [self._task(order, group, level, inputs[group]) for group in range(self.groups)]
             statuses = [status for _, status in answers]
             said = [each for messages, _ in answers for each in messages]
-            inputs = [[each.payload for each in said if each.to == shard] for shard in range(self.shards)]
         return statuses
 
-    def _task(self, order: Order, shard: int, level: int, payloads: list[bytes]) -> Any:
-        if self._moves(shard):
-            self._processes[shard] = self._process()
-        return _tried(lambda: self._processes[shard].run(order, shard, level, payloads))
+    def _task(self, order: Order, group: int, level: int, payloads: list[bytes]) -> Any:
+        if self._moves(group):
+            self._processes[group] = self._process()
+        return _tried(lambda: self._processes[group].run(order, Group(group, self.groups), level, payloads))
 
     def anew(self, shards: int, time: int, name: str) -> OverCopies:
         """See `Transport.anew`."""
-        return OverCopies(self._root, name, shards, self._history, self._moves)
+        return OverCopies(self._root, name, shards, self._history, self._moves, self.groups)
 
-    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Given]:
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
-        found: dict[int, list[bytes]] = {}
-        for parts in self._of_all(version, lambda resident: list(rows_for(resident, tables, shards))):
-            for to, payload in parts:
-                found.setdefault(to, []).append(payload)
-        return dict(zip(tables, [found, *({} for _ in tables)], strict=False))
+        found = self._of_all(version, lambda resident: list(rows_for(resident, tables)))
+        return dict(zip(tables, [[each for several in found for each in several], *([] for _ in tables)], strict=False))
 
-    def _selected(self, order: Order, selection: Selection) -> Given:
+    def _selected(self, order: Order, selection: Selection) -> list[list[Said]]:
         """What shards have of a selection. A process may have been lost before, and what one has said may be, too."""
 
-        def of(resident: Resident) -> list[Message]:
-            return [each for several in selected(resident, selection, self.shards) for each in several]
+        def of(resident: Resident) -> list[list[Said]]:
+            return list(selected(resident, selection, self.shards))
 
-        found: dict[int, list[bytes]] = {}
-        for shard in range(self.shards):
-            if self._moves(shard):
-                self._processes[shard] = self._process()
-        for parts in self._of_all(Version(order.version - 1, order.published), of):
-            for to, payload in parts:
-                found.setdefault(to, []).append(payload)
-        return found
+        for group in range(self.groups):
+            if self._moves(group):
+                self._processes[group] = self._process()
+        version = Version(order.version - 1, order.published)
+        return [said for several in self._of_all(version, of) for said in several]
 
     def settle(self, published: Version) -> None:
         """The next order tells."""
@@ -107,7 +114,7 @@ class OverCopies:
 
     def _of_all(self, version: Version, what: Callable[[Resident], Any]) -> list[Any]:
         def of(shard: int) -> Any:
-            with self._processes[shard].reading(shard, version.version, version.id) as resident:
+            with self._processes[shard % self.groups].reading(shard, version.version, version.id) as resident:
                 assert isinstance(resident, Resident)
                 return what(resident)
 
@@ -128,11 +135,12 @@ def connect(
     moves: Moves = lambda shard: False,
     pauses: Sequence[float] = (0,) * 5,
     cleaner: type[Cleaner] = Cleaner,
+    groups: int = MOST,
 ) -> ShardedDatabase:
     """The database of a folder; see `ivm.spark.connect`."""
     root = Files(folder, pauses)
     ledger, newest = opened(root, cleaner(root))
-    carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves)
+    carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves, groups)
     core = ShardedCore(Driver(carrier, ledger, Helpers(1), history), external_access=False)
     reopen(core, ledger.definitions(newest))
     core.driver.sweep()

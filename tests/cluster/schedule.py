@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.logs import LARGE, by_file
-from ivm.cluster.protocol import Message, Order, Shard, Status, Superseded
+from ivm.cluster.protocol import Group, Message, Order, Shard, Status, Superseded
 from ivm.cluster.snapshots import read_snapshot
 from ivm.cluster.versions import Version, Versions, is_published, number_of
 from ivm.storage.agreement import put_by_agreement
@@ -96,10 +96,10 @@ class Schedule:
         self.counts: Counter[str] = Counter()
         self.folder = (_Agreeing if dangers.agreement else Faulty)(self.chance, dangers.rates, inner)
         self.processes = [self._process() for _ in range(processes)]
-        self.homes = [shard % processes for shard in range(subject.shards)]
+        self.homes = [group % processes for group in range(subject.shards)]
         self.tried: dict[str, tuple[Order, int, Any]] = {}
         self.acknowledged: list[str] = []
-        self.old: list[tuple[Order, int, int, list[bytes]]] = []
+        self.old: list[tuple[Order, Group, int, list[bytes]]] = []
         self.attempts: Counter[int] = Counter()
         self.writes: list[Callable[[], object]] = []
 
@@ -161,11 +161,12 @@ class Schedule:
         """One try of a batch; the version after it."""
         self.attempts[number] += 1
         change = self.subject.draw(self.chance, number, self.attempts[number])
-        what, inputs = self.subject.order(change)
+        what, said = self.subject.order(change)
+        groups = self.chance.randint(1, self.subject.shards)  # executors come and go
         id_ = f"{number}.{self.attempts[number]}"
         order = Order(last.version + 1, id_, last.id, what, self.subject.levels, self.subject.shards)
         self.tried[id_] = (order, number, change)
-        statuses = yield from self._job(order, self._by_file(versions.files, order, inputs))
+        statuses = yield from self._job(order, groups, self._by_file(versions.files, order, groups, said))
         failures = [each.failure for each in statuses if each.failure is not None]
         changes = [*self._changes(last.id), change]
         assert {each.kind for each in failures} == self._failures(changes)
@@ -187,67 +188,67 @@ class Schedule:
         self._ruin_one()
         return last
 
-    def _by_file(self, files: Files, order: Order, inputs: list[list[bytes]]) -> list[list[bytes]]:
+    def _by_file(self, files: Files, order: Order, groups: int, said: Sequence[Any]) -> Sequence[Message]:
         """What comes in at the first level, of which what is large is in files by now."""
-        given = [Message(to, each) for to, payloads in enumerate(inputs) for each in payloads]
+        given = self.subject.exchange.messages(said, order.shards, groups)
         with self._dying("drivers", 5):
-            said = by_file(files, given, order.version, 1, self.large, AtOnce())
-        return [[each.payload for each in said if each.to == shard] for shard in range(order.shards)]
+            return by_file(files, given, order.version, 1, self.large, AtOnce())
 
-    def _job(self, order: Order, inputs: list[list[bytes]]) -> Generator[None, None, list[Status]]:
-        """All levels of all shards; the statuses of the last."""
+    def _job(self, order: Order, groups: int, given: Sequence[Message]) -> Generator[None, None, list[Status]]:
+        """All levels of all groups; the statuses of the last."""
         statuses: list[Status] = []
         for level in range(1, order.levels + 1):
+            inputs = [[each.payload for each in given if each.to == group] for group in range(groups)]
             said: list[Message] = []
             statuses = []
-            for shard in self.chance.sample(range(order.shards), order.shards):
-                messages, status = self._task(order, shard, level, inputs[shard])
+            for group in self.chance.sample(range(groups), groups):
+                messages, status = self._task(order, Group(group, groups), level, inputs[group])
                 said += messages
                 statuses.append(status)
                 yield
             self.counts["by file"] += sum(each.payload.startswith(b"ivm file") for each in said)
             self.chance.shuffle(said)
-            inputs = [[each.payload for each in said if each.to == shard] for shard in range(order.shards)]
+            given = said
         return statuses
 
     # Spark
 
-    def _task(self, order: Order, shard: int, level: int, payloads: list[bytes]) -> tuple[list[Message], Status]:
-        self.old.append((order, shard, level, payloads))
+    def _task(self, order: Order, group: Group, level: int, payloads: list[bytes]) -> tuple[list[Message], Status]:
+        self.old.append((order, group, level, payloads))
         self._write_some()
         if self._happens("straggle"):
             self._attempt(self.chance.randrange(len(self.processes)), *self.chance.choice(self.old))
         for _ in range(100):
             if self._happens("move"):
-                self.homes[shard] = self.chance.randrange(len(self.processes))
-            found = self._attempt(self.homes[shard], order, shard, level, payloads)
+                self.homes[group.number] = self.chance.randrange(len(self.processes))
+            found = self._attempt(self.homes[group.number], order, group, level, payloads)
             if found is None:
                 continue
             if isinstance(found, Superseded):
                 raise found
             other = None
             if self._happens("again"):
-                other = self._attempt(self.chance.randrange(len(self.processes)), order, shard, level, payloads)
+                other = self._attempt(self.chance.randrange(len(self.processes)), order, group, level, payloads)
             if other is None or isinstance(other, Superseded):
                 return found
-            return self._either(found, other, order)
+            return self._either(found, other, group.of)
         raise StorageError("cannot run a task")
 
     def _either(
-        self, one: tuple[list[Message], Status], two: tuple[list[Message], Status], order: Order
+        self, one: tuple[list[Message], Status], two: tuple[list[Message], Status], groups: int
     ) -> tuple[list[Message], Status]:
-        """What others read of two attempts: of each shard's messages those of one or of the other."""
-        chosen = [self.chance.choice([one, two]) for _ in range(order.shards)]
-        messages = [each for to in range(order.shards) for each in chosen[to][0] if each.to == to]
+        """What others read of two attempts: of each group's messages those of one or of the other."""
+        chosen = [self.chance.choice([one, two]) for _ in range(groups)]
+        messages = [each for to in range(groups) for each in chosen[to][0] if each.to == to]
         return messages, self.chance.choice([one, two])[1]
 
     def _attempt(
-        self, process: int, order: Order, shard: int, level: int, payloads: list[bytes]
+        self, process: int, order: Order, group: Group, level: int, payloads: list[bytes]
     ) -> tuple[list[Message], Status] | Superseded | None:
         """A task in a process; None if it came to nothing."""
         try:
             with self._dying("kill"):
-                return self.processes[process].run(order, shard, level, self.chance.sample(payloads, len(payloads)))
+                return self.processes[process].run(order, group, level, self.chance.sample(payloads, len(payloads)))
         except Killed:
             self.counts["killed"] += 1
             self.processes[process] = self._process()
@@ -261,7 +262,12 @@ class Schedule:
 
     def _process(self) -> Copies:
         return Copies(
-            self._versions(), self._make, every=self.every, beside=_Later(self._write_later), large=self.large
+            self._versions(),
+            self._make,
+            self.subject.exchange,
+            every=self.every,
+            beside=_Later(self._write_later),
+            large=self.large,
         )
 
     def _write_later(self, write: Callable[[], object]) -> None:

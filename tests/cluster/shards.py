@@ -16,11 +16,9 @@ from ivm.catalog.errors import ConstraintError
 from ivm.cluster import orders
 from ivm.cluster.files import Files
 from ivm.cluster.orders import Filling, Stage, Step
-from ivm.cluster.placing import placement_of
-from ivm.cluster.protocol import Message, Order
+from ivm.cluster.protocol import Order
 from ivm.cluster.resident import Resident
-from ivm.cluster.routing import change_parts
-from ivm.cluster.wire import changes_payload
+from ivm.cluster.wire import EXCHANGE, Heard, Said, heard, parts, said_of
 from ivm.session.database import core_of
 from tests.cluster.followed import Moment, agree
 
@@ -73,13 +71,13 @@ class Meeting(Resident):
         super().__init__(number, shards)
         self._meet = meet
 
-    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
+    def step(self, order: Order, level: int, inputs: Sequence[Heard]) -> Sequence[Said]:
         """See `Resident.step`."""
         if level == 1 and (order.version + self.number) % 3:
             self.work(0)
-        messages = super().step(order, level, payloads)
+        said = super().step(order, level, inputs)
         self._meet()
-        return messages
+        return said
 
 
 class Shards:
@@ -87,6 +85,8 @@ class Shards:
     ("together", which, time, rows); or a step of a definition: ("begin", which, time), ("fill", step, time), ("filled",
     which, time).
     """
+
+    exchange = EXCHANGE
 
     def __init__(self, shards: int, script: Script = AT_ONCE) -> None:
         self.shards = shards
@@ -116,9 +116,9 @@ class Shards:
         """Whether it defines something."""
         return change[0] in ("define", "filled", "together")
 
-    def order(self, change: Change) -> tuple[bytes, list[list[bytes]]]:
+    def order(self, change: Change) -> tuple[bytes, list[Said]]:
         """What the driver says."""
-        none: list[list[bytes]] = [[] for _ in range(self.shards)]
+        none: list[Said] = []
         if change[0] == "fill":
             return change[1].text(), none
         if change[0] in _STAGES:
@@ -136,12 +136,8 @@ class Shards:
             return definition.followed_by(orders.Commit(change[2])).text(), self._given(change[3])
         return orders.Commit(_time(change)).text(), self._given(change)
 
-    def _given(self, change: Change) -> list[list[bytes]]:
-        parts: list[list[Any]] = [[] for _ in range(self.shards)]
-        for each in _changes(change):
-            for shard, part in change_parts(each, placement_of(each.table), self.shards):  # type: ignore[arg-type]
-                parts[shard].append(part)
-        return [[changes_payload(each, _time(change))] if each else [] for each in parts]
+    def _given(self, change: Change) -> list[Said]:
+        return said_of(_changes(change))
 
     def time(self, order: Order, change: Change) -> int:
         """That of the rows, or when something is defined."""
@@ -244,12 +240,14 @@ def _to_one(db: ivm.Database, change: Change) -> None:
         db.apply(_given(change), mode="upsert")
 
 
-def _through(residents: Sequence[Resident], order: Order, inputs: list[list[bytes]]) -> None:
+def _through(residents: Sequence[Resident], order: Order, said: Sequence[Said]) -> None:
     for level in range(1, order.levels + 1):
+        inputs = heard(parts(said, order.shards, 1))
         said = [
-            message for each, given in zip(residents, inputs, strict=True) for message in each.step(order, level, given)
+            each
+            for number, resident in enumerate(residents)
+            for each in resident.step(order, level, inputs.get(number, ()))
         ]
-        inputs = [[each.payload for each in said if each.to == number] for number in range(order.shards)]
     for each in residents:
         each.keep()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ivm.cluster.files import Files
-from ivm.cluster.protocol import Order, Shard
+from ivm.cluster.protocol import Exchange, Order, Shard
 
 
 class Subject(Protocol):
@@ -15,6 +15,7 @@ class Subject(Protocol):
 
     shards: int
     levels: int
+    exchange: Exchange
 
     def make(self, shard: int, meet: Callable[[], None]) -> Shard:
         """A new shard, which calls `meet` in the middle of its steps."""
@@ -28,8 +29,8 @@ class Subject(Protocol):
         """Whether it defines anything."""
         ...
 
-    def order(self, change: Any) -> tuple[bytes, list[list[bytes]]]:
-        """What the driver says to all, and to each shard at the first level."""
+    def order(self, change: Any) -> tuple[bytes, Sequence[Any]]:
+        """What the driver says to all, and to some shards at the first level."""
         ...
 
     def time(self, order: Order, change: Any) -> int:

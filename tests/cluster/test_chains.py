@@ -19,7 +19,7 @@ from ivm.cluster.files import Files
 from ivm.cluster.protocol import Superseded
 from ivm.cluster.versions import Version, Versions
 from ivm.session.database import core_of
-from tests.cluster.faulty import Faulty, Rates
+from tests.cluster.faulty import CALM, Faulty, Rates
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import OverCopies, connect
 
@@ -259,15 +259,18 @@ def dying(number: int) -> int:
 @pytest.mark.parametrize("seed", range(2))
 def test_with_a_folder_that_fails_now_and_then(seed):
     chance = random.Random(seed)
-    folder = Faulty(chance, Rates(refuse=0.02, deny=0.02, late=0.02, garble=0.01))
+    folder, rates = Faulty(chance, CALM), Rates(refuse=0.02, deny=0.02, late=0.02, garble=0.01)
     more = partial(connect, folder, moves=lambda shard: chance.random() < 0.1, pauses=(0,) * 9)
     db = more(2)
     db.sql(TABLES)
     for number, shards in enumerate((3, 1, 2), 1):
         while driver(db).transport.shards != shards:
+            folder.rates = rates
             try:
                 db.rescale(shards)
             except StorageError:
+                folder.rates = CALM  # what the driver cannot read then it says, which is another matter
                 db = more()
+        folder.rates = CALM
         go_on(db, number)
     go_on(more(), 4)

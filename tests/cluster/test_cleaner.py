@@ -103,7 +103,7 @@ def made(folder: Watched) -> ivm.Database:
 
 
 def oldest(folder: Watched) -> int:
-    return min(number_of(name) for n in range(SHARDS) for name in MemoryFolder.names(folder, f"logs/{n}"))
+    return min(number_of(name) for name in MemoryFolder.names(folder, "logs"))
 
 
 def test_no_commit_waits_for_what_is_removed(folder):

@@ -11,7 +11,7 @@ import pytest
 
 from ivm.catalog.errors import ConstraintError, StorageError
 from ivm.cluster.copies import Copies
-from ivm.cluster.protocol import Message, Order, Status, Superseded
+from ivm.cluster.protocol import Exchange, Group, Message, Order, Status, Superseded
 from ivm.cluster.versions import Version
 from tests.cluster.beside import AtOnce
 from tests.cluster.cases import Cluster
@@ -103,7 +103,7 @@ def test_any_level_may_run_again_anywhere():
             for _ in range(8):
                 again, shard = chance.randrange(level), chance.randrange(3)
                 process = chance.choice([cluster.one, cluster.two])
-                process.run(order, shard, again + 1, seen[again][shard])
+                cluster.run(process, order, shard, again + 1, seen[again][shard])
             inputs, statuses = cluster.go(order, inputs, level, chance.choices([cluster.one, cluster.two], k=3))
         cluster.last = cluster.versions.publish(cluster.last, order, statuses, time=1)
         cluster.changes.append(change)
@@ -122,7 +122,7 @@ def test_two_tasks_of_one_shard_at_once_are_right():
 
             def run(order=order, level=level, inputs=inputs, answers=answers, go=go):
                 go.wait()
-                answers.append(cluster.one.run(order, 0, level, inputs[0]))
+                answers.append(cluster.run(cluster.one, order, 0, level, inputs[0]))
 
             threads = [threading.Thread(target=run) for _ in range(3)]
             for each in threads:
@@ -149,7 +149,7 @@ def test_shards_of_one_process_do_not_wait_for_each_other():
         both.wait()
 
     process._make = lambda shard: ToyShard(shard, 1, meet)
-    threads = [threading.Thread(target=process.run, args=(order, i, 1, inputs[i])) for i in range(2)]
+    threads = [threading.Thread(target=cluster.run, args=(process, order, i, 1, inputs[i])) for i in range(2)]
     for each in threads:
         each.start()
     for each in threads:
@@ -161,11 +161,11 @@ def test_a_task_of_a_version_long_published_is_of_no_use():
     cluster = Cluster()
     order, inputs = cluster.order(ONE, "id 1")
     cluster.commit(ONE)
-    cluster.one.run(order, 0, 1, inputs[0])  # nobody has told this process that it was published
+    cluster.run(cluster.one, order, 0, 1, inputs[0])  # nobody has told this process that it was published
     cluster.commit(TWO)
     cluster.commit(TWO)
     with pytest.raises(Superseded, match="version 2 was published meanwhile; open the database anew"):
-        cluster.one.run(order, 0, 1, inputs[0])
+        cluster.run(cluster.one, order, 0, 1, inputs[0])
     cluster.compare()
 
 
@@ -175,7 +175,7 @@ def test_an_order_after_a_version_that_nobody_published_is_of_no_use():
     order, inputs = cluster.order(TWO, "b")
     for process in (cluster.one, cluster.two):
         with pytest.raises(Superseded, match="version 1: it was published by another driver"):
-            process.run(order._replace(published="not so"), 0, 1, inputs[0])
+            cluster.run(process, order._replace(published="not so"), 0, 1, inputs[0])
     cluster.compare()
 
 
@@ -190,7 +190,7 @@ def test_a_step_that_is_broken_off_is_undone():
     for shard in cluster.made:
         shard.meet = fail
     with pytest.raises(MemoryError):
-        cluster.one.run(order, 0, 1, inputs[0])
+        cluster.run(cluster.one, order, 0, 1, inputs[0])
     for shard in cluster.made:
         shard.meet = lambda: None
     cluster.commit(TWO)
@@ -207,28 +207,28 @@ def test_what_the_exchange_has_lost_or_doubled_is_noticed():
         inputs[0] + inputs[0],
     ):
         with pytest.raises(StorageError, match="the exchange has lost or doubled messages"):
-            cluster.one.run(order, 0, 2, payloads)
+            cluster.run(cluster.one, order, 0, 2, payloads)
     with pytest.raises(StorageError, match="the exchange has lost or doubled messages"):
-        cluster.one.run(order, 0, 1, inputs[0])
+        cluster.run(cluster.one, order, 0, 1, inputs[0])
 
 
 def test_messages_come_in_one_order():
     cluster = Cluster(shards=1, levels=2)
     order, _ = cluster.order(ONE, "a")
-    payloads = [b"[[0,1]]", b"[[1,2]]", b"[[2,3]]"]
-    given: list[list[bytes]] = []
+    payloads = [b"[[0, [[0, 1]]]]", b"[[0, [[1, 2]]]]", b"[[0, [[2, 3]]]]"]
+    given: list[list[list[list[int]]]] = []
     for chosen in (payloads, payloads[::-1]):
         process = cluster.process()
         process._make = lambda shard: Noting(shard, 2, given)
-        process.run(order, 0, 1, chosen)
-    assert given == [payloads, payloads]
-    logs = [cluster.folder.inner.get(name) for name in cluster.folder.inner.names("logs/0")]
+        cluster.run(process, order, 0, 1, chosen)
+    assert given == [[[[0, 1]], [[1, 2]], [[2, 3]]]] * 2
+    logs = [cluster.folder.inner.get(name) for name in cluster.folder.inner.names("logs")]
     assert logs[0] == logs[1]
 
 
 def test_what_is_large_goes_by_a_file_of_its_own_which_the_log_names():
     cluster = Cluster(shards=2, levels=2)
-    large = cluster.process(large=len(b"[[1, 1], [3, 1]]"))
+    large = cluster.process(large=len(b"[[1, [[1, 1], [3, 1]]]]"))
     order, inputs = cluster.order(rows((0, 1), (2, 3), (4, 1)), "id 1")
     inputs, _ = cluster.go(order, inputs, 1, [large] * 2)
     said = [each for payloads in inputs for each in payloads if b"ivm note" not in each]
@@ -237,8 +237,8 @@ def test_what_is_large_goes_by_a_file_of_its_own_which_the_log_names():
     cluster.last = cluster.versions.publish(cluster.last, order, statuses, time=1)
     cluster.changes.append(rows((0, 1), (2, 3), (4, 1)))
     logs = {each.stored.file for each in cluster.last.logs}
-    others = [name for name in cluster.folder.inner.names("logs/1") if name not in logs]
-    assert [cluster.folder.inner.get(name) for name in others] == [b"[[1, 2], [3, 1]]"]
+    others = [name for name in cluster.folder.inner.names("logs") if name not in logs]
+    assert [cluster.folder.inner.get(name) for name in others] == [b"[[1, [[1, 2], [3, 1]]]]"]
     cluster.compare()
     cluster.folder.ruined.add(others[0])
     with pytest.raises(StorageError, match=f"cannot read memory/{others[0]}: it is damaged"):
@@ -250,9 +250,9 @@ class Noting(ToyShard):
         super().__init__(shard, levels)
         self.given = given
 
-    def step(self, order, level, payloads) -> list[Message]:
-        self.given.append(list(payloads))
-        return super().step(order, level, payloads)
+    def step(self, order, level, inputs):
+        self.given.append(list(inputs))
+        return super().step(order, level, inputs)
 
 
 def test_copies_of_shards_that_are_elsewhere_go():
@@ -270,7 +270,7 @@ def test_copies_of_shards_that_are_elsewhere_go():
 def test_nothing_is_logged_where_nothing_came_in():
     cluster = Cluster(shards=2, levels=3)
     version = cluster.commit(rows((0, 1)))
-    assert [(each.shard, each.level) for each in version.logs] == [(0, 1), (1, 2), (1, 3)]
+    assert [(each.group.number, each.level) for each in version.logs] == [(0, 1), (1, 2), (1, 3)]
     assert cluster.commit(Change({"define": "x"})).logs == ()
     cluster.compare()
 
@@ -286,7 +286,7 @@ def test_an_error_while_it_is_gone_through_again_is_none_of_the_users():
     process._make = lambda shard: ToyShard(shard, 3, fail)
     order, inputs = cluster.order(TWO, "b")
     with pytest.raises(StorageError, match="cannot go through version 1 again: an older release; use the same release"):
-        process.run(order, 0, 1, inputs[0])
+        cluster.run(process, order, 0, 1, inputs[0])
 
 
 def test_snapshots_are_written_by_a_thread_of_their_own():
@@ -310,7 +310,7 @@ class Listing:
 
     def step(self, order, level, payloads):
         self.tried.append((order.version, order.id, level, list(payloads)))
-        return [Message(0, b"%d of %d" % (level, order.version))]
+        return [b"%d of %d" % (level, order.version)]
 
     def tell(self, order, level):
         return ()
@@ -333,19 +333,46 @@ class Listing:
 
 def test_versions_may_have_more_levels_or_fewer():
     versions = Cluster().versions
-    processes = [Copies(versions, lambda shard: Listing(), every=4, beside=AtOnce()) for _ in range(2)]
+    exchange = Exchange(lambda said, *_: [Message(0, each) for each in said], lambda payloads: {0: payloads})
+    processes = [Copies(versions, lambda shard: Listing(), exchange, every=4, beside=AtOnce()) for _ in range(2)]
     last, expected = Version(), []
     chance = random.Random(3)
     for version, levels in enumerate([1, 3, 2, 4, 1, 1, 3, 2, 1, 4], 1):
         order = Order(version, f"id {version}", last.id, b"", levels, 1)
         given = [b"0 of %d" % version]
         for level in range(1, levels + 1):
-            messages, status = chance.choice(processes).run(order, 0, level, given)
+            messages, status = chance.choice(processes).run(order, Group(0, 1), level, given)
             expected.append((version, order.id, level, [b"%d of %d" % (level - 1, version)]))
             given = [each.payload for each in messages]
         assert not messages, "nobody is told after the last level"
         last = versions.publish(last, order, [status], time=version)
-        for process in (*processes, Copies(versions, lambda shard: Listing())):
+        for process in (*processes, Copies(versions, lambda shard: Listing(), exchange)):
             with process.reading(0, last.version, last.id) as shard:
                 assert isinstance(shard, Listing)
                 assert shard.kept == expected
+
+
+def test_shards_of_a_group_have_one_message_and_one_log_together():
+    cluster = Cluster(shards=7, levels=3, groups=2)
+    change = rows(*((key, key + 1) for key in range(12)))
+    order, inputs = cluster.order(change, "id 1")
+    assert [len(each) for each in inputs] == [1, 1]
+    for level in (1, 2, 3):
+        inputs, statuses = cluster.go(order, inputs, level, [cluster.one, cluster.two])
+        assert max(map(len, inputs)) <= {1: 3, 2: 3, 3: 0}[level], "one of each group, and a note"
+    cluster.last = cluster.versions.publish(cluster.last, order, statuses, time=1)
+    cluster.changes.append(change)
+    assert len(cluster.last.logs) == len(cluster.folder.inner.names("logs")) <= 2 * 3
+    cluster.compare()
+    cluster.groups = 3  # another executor: shards read logs of groups that they were in
+    cluster.commit(TWO)
+    cluster.groups = 1
+    cluster.commit(ONE)
+    cluster.compare()
+
+
+def test_what_has_come_to_another_group_is_not_lost():
+    cluster = Cluster(shards=4, levels=1, groups=2)
+    order, inputs = cluster.order(ONE, "id 1")
+    with pytest.raises(StorageError, match="what is for shard 1 has come to group 0 of 2: try again"):
+        cluster.run(cluster.one, order, 0, 1, [*inputs[0], *inputs[1]])

@@ -22,10 +22,11 @@ ROWS = 40
 def sent(to: Placement, sender: int, shards: int) -> dict[int, list[int]]:
     """The numbers that each shard gets of a delta of a shard."""
     delta = delta_of([Column(np.arange(ROWS))], 1, None)
-    return {
-        shard: batch.column(0).to_pylist()
-        for shard, batch in routed(delta, FIELDS, to, sender, shards, TextDictionary())
-    }
+    found = routed(delta, FIELDS, to, sender, TextDictionary())
+    assert found is not None
+    assert found.to is not None
+    numbers, chosen = found.rows.column(0).to_numpy(), (found.to.shards(found.rows, shards) + found.to.beyond) % shards
+    return {shard: numbers[chosen == shard].tolist() for shard in np.unique(chosen).tolist()}
 
 
 def places(to: Placement, shards: int) -> dict[int, dict[int, list[int]]]:

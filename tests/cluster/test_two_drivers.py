@@ -18,12 +18,12 @@ from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.ledger import opened
-from ivm.cluster.protocol import Order, Superseded
+from ivm.cluster.protocol import Group, Order, Superseded
 from ivm.cluster.versions import COMMITS, Version, number_of
 from ivm.storage.agreement import put_by_agreement
 from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import CALM, Faulty, Rates
-from tests.cluster.toy import Change, Toy
+from tests.cluster.toy import EXCHANGE, Change, Toy
 from tests.cluster.turns import Died, Turns
 
 SHARDS, LEVELS, BATCHES = 2, 2, 8
@@ -69,7 +69,7 @@ class Driver:
         def make(shard):
             return self.toy.make(shard, lambda: None)
 
-        return Copies(self.ledger, make, every=2, beside=AtOnce())
+        return Copies(self.ledger, make, EXCHANGE, every=2, beside=AtOnce())
 
     def go_on(self, attempt):
         ledger, last = opened(self.root)
@@ -94,22 +94,24 @@ class Driver:
         return made
 
     def commit(self, last, change, batch, id_):
-        what, inputs = self.toy.order(change)
+        what, given = self.toy.order(change)
         shards = self.toy.shards
+        groups = self.chance.randint(1, shards)
+        said = EXCHANGE.messages(given, shards, groups)
         order = Order(last.version + 1, id_, last.id, what, LEVELS, shards)
         for level in range(1, LEVELS + 1):
-            answers = [self.task(order, shard, level, inputs[shard]) for shard in range(shards)]
+            inputs = [[each.payload for each in said if each.to == group] for group in range(groups)]
+            answers = [self.task(order, Group(n, groups), level, inputs[n]) for n in range(groups)]
             said = [each for messages, _ in answers for each in messages]
-            inputs = [[each.payload for each in said if each.to == shard] for shard in range(shards)]
         statuses = [status for _, status in answers]
         return self.ledger.publish(last, order, statuses, time=order.version, batch=batch)
 
-    def task(self, order, shard, level, payloads):
+    def task(self, order, group, level, payloads):
         if self.chance.random() < 0.05:  # another process, which has nothing
             self.copies = self.process()
         for _ in range(5):
             try:
-                return self.copies.run(order, shard, level, payloads)
+                return self.copies.run(order, group, level, payloads)
             except Superseded:
                 raise
             except StorageError as error:
@@ -145,7 +147,7 @@ def play(seed, folder_kind, rescaling):
             page = versions.at(number_of(name))
             assert page.batch is None or published.get(page.batch[1], [page.id]) == [page.id]
         toy = Toy(newest.shards, LEVELS)
-        copies = Copies(versions, lambda shard: toy.make(shard, lambda: None), every=2, beside=AtOnce())
+        copies = Copies(versions, lambda shard: toy.make(shard, lambda: None), EXCHANGE, every=2, beside=AtOnce())
         expected = toy.expected([change(number) for number in range(BATCHES)])
         for shard in range(newest.shards):
             with copies.reading(shard, newest.version, newest.id) as found:

@@ -10,11 +10,11 @@ import pytest
 from ivm.catalog import errors
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files import Files, page_of
-from ivm.cluster.protocol import Failure, Feed, Log, Order, Status, Stored, Superseded
+from ivm.cluster.protocol import Failure, Feed, Group, Log, Order, Status, Stored, Superseded
 from ivm.cluster.versions import Version, Versions, is_published
 from tests.cluster.faulty import Faulty, Rates
 
-LOG = Log(0, 1, Stored("logs/0/x", 3, 4))
+LOG = Log(Group(0, 2), 1, Stored("logs/x", 3, 4))
 BIG = b"\0\xff" * 5000
 
 
@@ -27,7 +27,7 @@ def order(last, id_, what=b"", shards=2, levels=2):
 
 
 def statuses(shards=2, level=2):
-    return [Status(shard, level, (LOG,) if shard == 0 else ()) for shard in reversed(range(shards))]
+    return [Status(Group(n, shards), level, (LOG,) if n == 0 else ()) for n in reversed(range(shards))]
 
 
 def publish(found, last, id_, what=b"", **more):
@@ -53,7 +53,7 @@ def test_what_is_published_is_found_again():
 
 def test_a_page_names_feeds_if_there_are_any():
     found, feed = versions(), Feed("mark", 1, True, Stored("feeds/1/x", 3, 4))
-    told = [each._replace(feeds=(feed,) * each.shard) for each in statuses()]
+    told = [each._replace(feeds=(feed,) * each.group.number) for each in statuses()]
     one = found.publish(Version(again=True), order(Version(), "a"), told, time=7)
     two = publish(found, replace(one, again=False), "b")
     assert [found.at(n) for n in (1, 2)] == [one, two]
@@ -128,7 +128,7 @@ def test_a_page_that_is_damaged_is_named():
         (b"", "it is damaged, or not written by ivm"),
         (page[:-1], "it is damaged"),
         (page.replace(b'"a"', b'"b"'), "it is damaged"),
-        (page.replace(b"format 1", b"format 2"), "it has format 2, and this release of ivm reads format 1"),
+        (page.replace(b"format 2", b"format 1"), "it has format 1, and this release of ivm reads format 2"),
     ):
         folder.put(name, damaged)
         with pytest.raises(StorageError, match=f"cannot read memory/{name}: {says}"):
@@ -160,6 +160,7 @@ def test_versions_that_do_not_follow_are_refused():
     [
         statuses()[:1],
         [*statuses()[:1]] * 2,
+        [*statuses(), Status(Group(0, 1), 2, ())],
         statuses(level=1),
         [statuses()[0]._replace(failure=Failure("ConstraintError", "no")), statuses()[1]],
     ],

@@ -15,9 +15,29 @@ from dataclasses import dataclass, field
 
 from ivm.catalog.errors import ConstraintError
 from ivm.cluster.files import Files
-from ivm.cluster.protocol import Message, Order, Shard, Told
+from ivm.cluster.protocol import Exchange, Message, Order, Shard, Told
 
 KEYS = 12
+Said = tuple[int, list[list[int]]]
+"""A shard, and what it is told: keys, each with what its number changes by."""
+
+
+def _messages(said: Sequence[Said], shards: int, groups: int) -> list[Message]:
+    found: dict[int, list[Said]] = {}
+    for each in said:
+        found.setdefault(each[0] % groups, []).append(each)
+    return [Message(group, json.dumps(sorted(each)).encode()) for group, each in sorted(found.items())]
+
+
+def _inputs(payloads: Sequence[bytes]) -> dict[int, list[list[list[int]]]]:
+    found: dict[int, list[list[list[int]]]] = {}
+    for payload in payloads:
+        for shard, changes in json.loads(payload):
+            found.setdefault(shard, []).append(changes)
+    return found
+
+
+EXCHANGE = Exchange(_messages, _inputs)
 
 
 class ToyShard:
@@ -32,7 +52,7 @@ class ToyShard:
         self._kept = self._copied()
         self._at: tuple[int, str, int] | None = None
 
-    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> list[Message]:
+    def step(self, order: Order, level: int, inputs: Sequence[list[list[int]]]) -> list[Said]:
         """See `Shard.step`. A number below zero at level 1 is an error of the user's."""
         before = self._at or (order.version, order.id, 0)
         assert before == (order.version, order.id, level - 1), f"{before} before level {level} of {order}"
@@ -41,8 +61,8 @@ class ToyShard:
         if level == 1 and "define" in what:
             self.defined.append(what["define"])
         changes: Counter[int] = Counter()
-        for payload in payloads:
-            for key, change in json.loads(payload):
+        for each in inputs:
+            for key, change in each:
                 assert key % order.shards == self.shard
                 changes[key] += change
         self.meet()
@@ -59,7 +79,7 @@ class ToyShard:
         if level == self.levels:
             return []
         return [
-            Message(to, json.dumps(sorted((k, n) for k, n in each.items() if n)).encode())
+            (to, sorted([k, n] for k, n in each.items() if n))
             for to, each in sorted(said.items())
             if any(each.values())
         ]
@@ -120,6 +140,8 @@ class Change:
 class Toy:
     """What `tests.cluster.schedule` needs to know of a kind of shards, and one engine as the reference."""
 
+    exchange = EXCHANGE
+
     def __init__(self, shards: int, levels: int) -> None:
         self.shards = shards
         self.levels = levels
@@ -139,12 +161,12 @@ class Toy:
         """Whether it defines anything."""
         return "define" in change.what
 
-    def order(self, change: Change) -> tuple[bytes, list[list[bytes]]]:
-        """What the driver says to all, and to each shard at the first level."""
-        rows: list[list[tuple[int, int]]] = [[] for _ in range(self.shards)]
+    def order(self, change: Change) -> tuple[bytes, list[Said]]:
+        """What the driver says to all, and to some shards at the first level."""
+        rows: list[list[list[int]]] = [[] for _ in range(self.shards)]
         for key, n in change.rows:
-            rows[key % self.shards].append((key, n))
-        return json.dumps(change.what).encode(), [[json.dumps(each).encode()] if each else [] for each in rows]
+            rows[key % self.shards].append([key, n])
+        return json.dumps(change.what).encode(), [(shard, each) for shard, each in enumerate(rows) if each]
 
     def time(self, order: Order, change: Change) -> int:
         """That of the version."""

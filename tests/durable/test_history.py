@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import zlib
 
 import pyarrow as pa
 import pytest
@@ -211,3 +213,25 @@ def test_a_past_that_does_not_fit_is_said(tmp_path):
     past.write_bytes(past.read_bytes()[:-1])
     with pytest.raises(ivm.StorageError, match="past-"):
         ivm.connect(path, history=9, compile="off")
+
+
+def test_a_copy_has_the_past_and_a_directory_of_an_earlier_release_has_none(tmp_path):
+    path, asked = tmp_path / "db", "SELECT count(*) FROM t AS OF 1"
+    with ivm.connect(path, history=9, compile="off") as db:
+        db.sql(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); DELETE FROM t"
+        )
+        db.sql("CHECKPOINT")
+        db.backup(tmp_path / "copy")
+    with ivm.connect(tmp_path / "copy", history=9, compile="off") as db:
+        assert db.sql(asked).fetchall() == [(1,)]
+    head, _, text = (path / "MANIFEST").read_bytes().partition(b"\n")
+    plain = json.loads(text)
+    for table in plain["tables"].values():
+        del table["since"], table["past"]
+    text = json.dumps(plain).encode()
+    (path / "MANIFEST").write_bytes(head[:-8] + b"%08x\n" % zlib.crc32(text) + text)
+    with ivm.connect(path, history=9, compile="off") as db:
+        assert db.sql("SELECT count(*) FROM t AS OF 3").fetchall() == [(0,)]
+        with pytest.raises(ivm.BindError, match="times from 3 to 3"):
+            db.sql(asked)

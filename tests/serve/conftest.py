@@ -1,12 +1,15 @@
-"""A shop that is served, for the tests of HTTP."""
+"""A shop that is served by HTTP, and another one by Postgres's protocol."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 import ivm
 from ivm.serve import Limits, Settings, serve, user_with_password, user_with_token
 from tests.serve.clients import Client
+from tests.serve.postgres import Served, served
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +36,10 @@ def sale(db):
     """)
     yield
     db.sql("DROP TABLE sale CASCADE")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    """What tests of Postgres's protocol ask."""
+    with served() as found:
+        yield found

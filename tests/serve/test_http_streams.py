@@ -64,6 +64,7 @@ def test_a_name_goes_on_behind_what_was_acknowledged(client, db):
     with client.events(path, Last_Event_ID=str(missed.id)) as events:
         assert (events.next().data, db.sql("SELECT behind FROM ivm_subscriptions").fetchall()) == ([], [(0,)])
     assert client.get(path, Last_Event_ID="1").status == 410  # that is acknowledged
+    assert [client.get(f"{path}&keep={wrong}").status for wrong in ("x", "0")] == [400, 400]
     assert Client(client.address, {"Authorization": "Bearer bot"}).get(path).status == 403
     assert [client.post(f"/subscriptions/{wrong}", "").status for wrong in ("x?time=1", "till/1?time=x")] == [400, 400]
     assert [client.ask("DELETE", "/subscriptions/till/1").status for _ in range(2)] == [204, 400]

@@ -35,12 +35,6 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server():
-    with served() as found:
-        yield found
-
-
 @pytest.fixture
 def client(server):
     with server.connect() as found:

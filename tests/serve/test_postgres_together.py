@@ -10,13 +10,7 @@ import pytest
 from psycopg import errors
 
 from ivm.session.database import core_of
-from tests.serve.postgres import served, start_up, until
-
-
-@pytest.fixture(scope="module")
-def server():
-    with served() as found:
-        yield found
+from tests.serve.postgres import start_up, until
 
 
 @pytest.fixture

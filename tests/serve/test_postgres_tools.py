@@ -10,8 +10,6 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from tests.serve.postgres import served
-
 COMMANDS = {
     r"\d": ["main|dear|materialized view|ada", "main|item|table|ada", "main|one|view|ada", "main|sale|table|ada"],
     r"\dt eu.*": ["eu|stock|table|ada"],
@@ -38,12 +36,6 @@ COMMANDS = {
     "SELECT table_name FROM information_schema.tables WHERE table_schema = 'eu';": ["stock"],
 }  # fmt: skip
 """What psql is told, and the lines that it prints; None where these are of no matter, but no error is."""
-
-
-@pytest.fixture(scope="module")
-def server():
-    with served() as found:
-        yield found
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed; apt-get install postgresql-client")

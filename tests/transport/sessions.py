@@ -93,17 +93,17 @@ class Numbers:
         return toy.order(self.root, self.version + 1, self.transport.shards, levels, **trouble)
 
     def commit(self, rows: Mapping[int, int], levels: int = 3, *, frame: bool = False, **trouble: Any) -> list[Any]:
-        """What each shard said at each level, in a dict."""
+        """What each group said at each level, in a dict."""
         table = pa.table({"key": pa.array(rows.keys(), pa.int64()), "n": pa.array(rows.values(), pa.int64())})
         changes = Changes({"t": self.frame(rows)}, {}) if frame else Changes({}, {"t": table})
         found = self.transport.run(self.order(levels, **trouble), levels, changes)
-        assert [(s.shard, s.level) for s in found] == [
-            (s, level) for s in range(self.transport.shards) for level in range(1, levels + 1)
+        assert [(s.group, s.level) for s in found] == [
+            (group, level) for group in range(self.transport.tasks) for level in range(1, levels + 1)
         ]
         self.version += 1
         self.levels = levels
         self.expected.update(rows)
-        return [{"shard": s.shard, "level": s.level, **json.loads(s.status)} for s in found]
+        return [{"group": s.group, "level": s.level, **json.loads(s.status)} for s in found]
 
     def until_reached(self, are_reached: bool = True) -> None:
         """All processes of shards have called the driver, or one has gone."""

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 import ivm
 import ivm.spark
 from ivm.cluster import csv_pieces, file_parts
-from ivm.cluster.tables import ShardedTables
 from ivm.session.database import core_of
 from ivm.spark import loader
+from ivm.spark.cluster import OnSpark
 from ivm.spark.database import SparkDatabase
 
 TABLES = """
@@ -40,13 +40,13 @@ def here(shop: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     """How many rows the driver has had on their way to shards, of each change. The tables are empty afterwards."""
     monkeypatch.setattr(loader, "LARGE_SCAN", 0)
     monkeypatch.setattr(file_parts, "_LEAST_BYTES", 1)
-    found, given = list[int](), ShardedTables.given
+    found, run = list[int](), OnSpark.run
 
-    def counted(tables, changes, time):
-        found.extend(change.data.num_rows for change in changes if change.data.num_rows)
-        return given(tables, changes, time)
+    def counted(carrier, order, given, *more):
+        found.extend(change.data.num_rows for change in given if change.data.num_rows)
+        return run(carrier, order, given, *more)
 
-    monkeypatch.setattr(ShardedTables, "given", counted)
+    monkeypatch.setattr(OnSpark, "run", counted)
     yield found
     shop.verify()
     monkeypatch.undo()

@@ -34,13 +34,15 @@ def until(is_true) -> None:
         time.sleep(0.005)
 
 
-def passed_on(order: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[list[tuple[int, bytes]], bytes]:
-    """Each of two shards sends the other what it was sent."""
-    return [(1 - shard, each) for each in payloads], b"".join(sorted(payloads))
+def passed_on(
+    order: bytes, group: int, groups: int, level: int, payloads: list[bytes]
+) -> tuple[list[tuple[int, bytes]], bytes]:
+    """Each of two groups sends the other what it was sent."""
+    return [(1 - group, each) for each in payloads], b"".join(sorted(payloads))
 
 
 def stages(levels: int, versions_: Versions) -> list[Stage]:
-    return [Stage(TASK, b"", level, level == levels, versions_) for level in range(1, levels + 1)]
+    return [Stage(TASK, b"", 2, level, level == levels, versions_) for level in range(1, levels + 1)]
 
 
 def test_messages_go_from_shard_to_shard_level_by_level(keepers):

@@ -44,12 +44,12 @@ def executor_of(place: str) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))
 
 
-def commit_while(numbers: Numbers, pid: int, after: float) -> list[dict[str, Any]]:
+def commit_while(numbers: Numbers, pid: int, after: float, frame: bool = True) -> list[dict[str, Any]]:
     """A commit of whose second level each task sleeps, and the death of a process meanwhile."""
     timer = threading.Timer(after, kill, [pid])
     timer.start()
     try:
-        return numbers.commit(ROWS, frame=True, sleep=3)
+        return numbers.commit(ROWS, frame=frame, sleep=3)
     finally:
         timer.join()
 
@@ -70,9 +70,17 @@ def test_a_worker_killed_in_a_commit(numbers):
     check_two_more(numbers)
 
 
-def test_an_executor_killed_in_a_commit(numbers):
+def test_a_worker_killed_in_a_commit_of_what_the_driver_has(numbers):
+    numbers.until_reached()
+    found = commit_while(numbers, worker(numbers, 0), 1, frame=False)
+    assert 0 in {status["shard"] for status in found if status["loaded"]}
+    check_two_more(numbers)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_an_executor_killed_in_a_commit(numbers, frame):
     began = time.monotonic()
-    commit_while(numbers, executor(numbers, 1), 2)
+    commit_while(numbers, executor(numbers, 1), 2, frame)
     print(f"an executor in a commit: {time.monotonic() - began:.1f} s")
     numbers.check()
     _until_balanced(numbers)

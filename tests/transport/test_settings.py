@@ -20,6 +20,7 @@ from ivm.spark.settings import (
     is_kept,
     is_one_process,
     problems,
+    side_by_side,
 )
 
 RIGHT = {**NEEDED, "spark.master": "spark://host:7077", "spark.executor.cores": "4"}
@@ -140,6 +141,15 @@ def test_one_process_for_all_shards_of_an_executor_wants_no_cores_said():
     assert not is_kept({**kept, "spark.python.use.daemon": "false"})
     (line,) = problems({**kept, "spark.python.daemon.module": "mine"}, "4.3.0")
     assert line.startswith("spark.executor.cores is not set; ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [({}, 4), ({"spark.task.cpus": "2"}, 2), ({"spark.executor.cores": "9", "spark.task.cpus": "2"}, 4),
+     ({"spark.task.cpus": "8"}, 1)],
+)  # fmt: skip
+def test_how_many_threads_a_shard_works_with(settings, expected):
+    assert side_by_side({**RIGHT, **settings}) == expected
 
 
 def test_one_process_is_told_from_a_cluster():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ def test_every_level_gets_what_the_one_before_sent(numbers, frame):
 @pytest.mark.parametrize("levels", [1, 5])
 def test_as_many_levels_as_are_asked_for(numbers, spark, tmp_path, levels):
     status = numbers.transport.run(toy.order(tmp_path, 1, 2, levels), levels, Changes({"t": numbers.frame({4: 2})}, {}))
-    assert [(each.shard, each.level) for each in status] == [(s, n + 1) for s in range(2) for n in range(levels)]
+    assert [(each.group, each.level) for each in status] == [(s, n + 1) for s in range(2) for n in range(levels)]
     assert toy.numbers(tmp_path, 1, (4 + levels - 1) % 2, levels) == {4 + levels - 1: 2}
 
 
@@ -49,14 +50,14 @@ def test_shards_stay_where_they_are(numbers):
     numbers.commit({1: 1})
     for status in numbers.commit(ROWS, frame=True):
         assert not status["loaded"]
-        assert before[status["shard"]].endswith(f"/{status['executor']}/{status['pid']}")
+        assert before[status["group"]].endswith(f"/{status['executor']}/{status['pid']}")
     assert numbers.transport.places == before
 
 
 def test_a_worker_killed_between_commits_has_a_successor_that_loads(numbers):
     os.kill(int(numbers.transport.places[1].rpartition("/")[2]), signal.SIGKILL)
     numbers.until_reached(False)
-    assert {status["shard"] for status in numbers.commit(ROWS) if status["loaded"]} == {1}
+    assert {shard for status in numbers.commit(ROWS) for shard in status["loaded"]} == {1}
     numbers.until_reached()
     assert not any(status["loaded"] for status in numbers.commit(ROWS))
     numbers.check()
@@ -64,7 +65,7 @@ def test_a_worker_killed_between_commits_has_a_successor_that_loads(numbers):
 
 def test_what_the_driver_has_for_a_shard_reaches_it(numbers):
     messages = [(1, b'{"1": 7}'), (1, b'{"3": 1}')]
-    numbers.transport.run(numbers.order(3), 3, Changes({}, {}, messages))
+    numbers.transport.run(numbers.order(3), 3, Changes({}, {}, lambda groups: messages))
     numbers.version += 1
     numbers.expected.update({1: 7, 3: 1})
     numbers.check()
@@ -105,6 +106,30 @@ def test_a_commit_of_frames_is_one_job_and_of_what_the_driver_has_none(numbers, 
     assert len(jobs() - before) == 1
     numbers.version += 1
     numbers.expected.update(ROWS)
+
+
+def test_what_the_driver_commits_and_asks_waits_for_no_other_job(numbers, spark, tmp_path):
+    def hold(part: int) -> None:
+        (tmp_path / f"begun {part}").touch()
+        until = time.monotonic() + 60
+        while not (tmp_path / "over").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+
+    numbers.until_reached()
+    job = threading.Thread(target=lambda: spark.sparkContext.parallelize(range(6), 6).foreach(hold))
+    job.start()
+    until = time.monotonic() + 60
+    while len(list(tmp_path.glob("begun *"))) < 2:  # all cores are taken, and tasks wait for them
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    numbers.commit(ROWS)
+    argument = json.dumps({"root": str(numbers.root), "version": numbers.version}).encode()
+    found = numbers.transport.answers("tests.transport.toy.rows", argument, SCHEMA)
+    assert len(list(tmp_path.glob("begun *"))) == 2
+    (tmp_path / "over").touch()
+    job.join()
+    assert sum(each.num_rows for each in found) == len(numbers.expected)
+    numbers.check()
 
 
 def test_what_shards_have_is_a_frame_of_the_user_s_session(numbers, spark):

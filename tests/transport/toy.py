@@ -23,34 +23,39 @@ def order(root: Path, version: int, shards: int, levels: int, **trouble: Any) ->
     return json.dumps({"root": str(root), "version": version, "shards": shards, "levels": levels, **trouble}).encode()
 
 
-def ingest(order: bytes, table: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
-    """Rows (key, n) go to the shard of the key, once for each batch and shard."""
+def ingest(order: bytes, groups: int, table: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    """Rows (key, n) go to the group of the key's shard, once for each batch and group."""
     shards = json.loads(order)["shards"]
     for batch in batches:
         found: dict[int, Counter[int]] = {}
         for row in batch.to_pylist():
-            found.setdefault(row["key"] % shards, Counter())[row["key"]] += row["n"]
+            found.setdefault(row["key"] % shards % groups, Counter())[row["key"]] += row["n"]
         yield from ((to, _payload(numbers)) for to, numbers in found.items())
 
 
-def task(order: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[list[tuple[int, bytes]], bytes]:
-    """Add what came to the numbers of the version before; send key + 1 with the same number to its shard."""
+def task(
+    order: bytes, group: int, groups: int, level: int, payloads: list[bytes]
+) -> tuple[list[tuple[int, bytes]], bytes]:
+    """Add what came to the numbers of the version before; send key + 1 with the same number to its shard's group."""
     what = json.loads(order)
     if level == min(2, what["levels"]):
         _trouble(what)
     came: Counter[int] = Counter()
     for payload in payloads:
         came.update({int(key): n for key, n in json.loads(payload).items()})
-    kept, version = _copies.get((what["root"], shard, level)), what["version"]
-    is_loaded = kept is None or kept[0] != version - 1
-    before = numbers(what["root"], version - 1, shard, level) if is_loaded or kept is None else kept[1]
-    now = before + came
-    _write(_file(what["root"], version, shard, level), now)
-    _copies[what["root"], shard, level] = (version, now)
+    version, loaded = what["version"], []
+    for shard in range(group, what["shards"], groups):
+        kept = _copies.get((what["root"], shard, level))
+        if kept is None or kept[0] != version - 1:
+            loaded.append(shard)
+            kept = version - 1, numbers(what["root"], version - 1, shard, level)
+        now = kept[1] + Counter({key: n for key, n in came.items() if key % what["shards"] == shard})
+        _write(_file(what["root"], version, shard, level), now)
+        _copies[what["root"], shard, level] = (version, now)
     sent: dict[int, Counter[int]] = {}
     for key, n in came.items():
-        sent.setdefault((key + 1) % what["shards"], Counter())[key + 1] += n
-    status = {"pid": os.getpid(), "executor": place().split("/")[1], "loaded": is_loaded, "total": now.total()}
+        sent.setdefault((key + 1) % what["shards"] % groups, Counter())[key + 1] += n
+    status = {"pid": os.getpid(), "executor": place().split("/")[1], "loaded": loaded}
     return [(to, _payload(each)) for to, each in sent.items()], json.dumps(status).encode()
 
 

@@ -30,7 +30,8 @@ def _text(inside: Inside, session: Session) -> str:
     engine = core_of(inside.db).engine
     recent = sorted(millis / 1e3 for _, _, millis, _ in tuple(engine.past.commits)) or [0.0]
     state = session.sql(_STATE).fetchall()
-    listening = Counter(each.view for each in engine.listeners.of())
+    sees = core_of(session.db).settings.names.sees
+    listening = Counter(each.view for each in engine.listeners.of() if sees(each.view))
     counted = inside.meter.read()
     families: list[tuple[str, str, str, Iterable[Sample]]] = [
         ("ivm_time", "gauge", "The logical time of the last commit.", [("", {}, inside.db.time)]),

@@ -22,6 +22,7 @@ from ivm.serve.errors import DeniedError, NotFoundError
 from ivm.serve.http.answers import ARROW
 from ivm.serve.http.desk import Desk, found, read_json
 from ivm.serve.inside import Session
+from ivm.session.named import KEEP
 from ivm.sql.parameters import Parameters
 from ivm.subscriptions.backlog import WhenFull
 from ivm.subscriptions.forms import FormName
@@ -49,6 +50,7 @@ class Wanted:
     limit: int
     when_full: WhenFull
     name: str | None = None
+    keep: int = KEEP
 
     def subscribe(self, session: Session) -> Subscription:
         """Listen. What is asked from a time that is gone begins with a snapshot, if that is asked for too."""
@@ -62,6 +64,7 @@ class Wanted:
         return session.db.subscribe(
             self.view, self.params, snapshot=self.snapshot, from_time=self.from_time, every=self.every, form=self.form,
             progress=self.progress, limit=self.limit, when_full=self.when_full, name=self.name,
+            keep=self.keep,
         )  # fmt: skip
 
 
@@ -98,11 +101,12 @@ def wanted(asked: HTTPConnection) -> Wanted:
     """What a request wants. TypeMismatchError."""
     given = asked.query_params
     resumed = asked.headers.get("last-event-id") or given.get("from_time")
-    every, limit = given.get("every"), given.get("limit", "1000")
+    every, limit, keep = given.get("every"), given.get("limit", "1000"), given.get("keep", str(KEEP))
     if resumed is not None and not _is_number(resumed):
         raise TypeMismatchError(f"Last-Event-ID is {resumed[:100]!r}, and must be the id of an event of this view")
-    if not _is_number(limit):
-        raise TypeMismatchError(f"limit is {limit[:100]!r}, and must be a whole number")
+    for name, number in {"limit": limit, "keep": keep}.items():
+        if not _is_number(number):
+            raise TypeMismatchError(f"{name} is {number[:100]!r}, and must be a whole number")
     if given.get("when_full") == "block":
         raise TypeMismatchError("when_full is 'block', which would let a client hold up commits; take coalesce or fail")
     of, params = (asked.path_params["name"], None) if "name" in asked.path_params else _query(given)
@@ -110,7 +114,7 @@ def wanted(asked: HTTPConnection) -> Wanted:
         of, params, _is_true(given, "snapshot"), None if resumed is None else int(resumed),
         int(every) if every is not None and _is_number(every) else every, cast(FormName, given.get("form", "changes")),
         _is_true(given, "progress"), int(limit), cast(WhenFull, given.get("when_full", "coalesce")),
-        given.get("name"),
+        given.get("name"), int(keep),
     )  # fmt: skip
 
 
