@@ -274,6 +274,37 @@ class Catalog(Schemas):
         self._comments, self.sequences = other._comments, other.sequences
         self.content = other.content
 
+    def take_others(self, before: Catalog, now: Catalog, temp: str) -> bool:
+        """Have all that ends with other connections, or with who listens, as it is `now`; what is in the schema `temp`
+        is this one's own. False, and nothing is changed, if more has come or gone since it was as `before`, or if what
+        has come reads what is another here.
+        """
+        stays, was, own = now.lasting(temp), before.lasting(temp), self.lasting(temp)
+        parts = ("content", "macros", "sequences", "_types", "_comments")
+        if any(not _same(getattr(stays, part), getattr(was, part)) for part in parts):
+            return False
+        come, new = dict[str, Table | View](), list[Table | View]()
+        for name, entry in now.content.items():
+            if name not in stays.content:
+                old, mine = before.content.get(name), self.content.get(name)
+                if mine is not old and entry is not old:
+                    return False
+                new += [entry] if entry is not old else []
+                come |= {name: entry} if mine is old else {} if mine is None else {name: mine}
+        used = {key(name) for entry in new if isinstance(entry, View) for name in entry.uses} - come.keys()
+        if new and not _same(self.lasting().sequences, now.lasting().sequences):  # which a DEFAULT may ask
+            return False
+        if any(own.content.get(name) is not stays.content.get(name) for name in used):
+            return False
+        others = Catalog()
+        others.become(own)
+        others.content = {**own.content, **come}
+        for part in ("macros", "sequences", "schema_names", "_comments"):
+            more = {each: it for each, it in getattr(now, part).items() if each not in getattr(stays, part)}
+            setattr(others, part, {**getattr(own, part), **more})
+        self.become(others)
+        return True
+
     def is_like(self, other: Catalog) -> bool:
         """Whether there is what another catalog has: the very same entries."""
         named = ("content", "macros", "sequences", "_types", "schema_names", "_comments")
@@ -316,6 +347,11 @@ class Catalog(Schemas):
             known = suggestion(given.table, (t.name for t in self.tables))
             raise BindError(f"{what} references {given.table!r}, which is not a table{known}; create that table first")
         return completed(table, given, target, what)
+
+
+def _same(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+    """Whether both have the very same things."""
+    return one.keys() == other.keys() and all(each is other[name] for name, each in one.items())
 
 
 def _near(entries: Iterable[Table | View]) -> Iterable[str]:

@@ -244,6 +244,18 @@ class Pending:
                     found.append(replace(there.change, table=table))
         return found
 
+    def goes_on(self) -> bool:
+        """Whether nobody else has created or dropped anything since it began but what is TEMP of others, which there is
+        from now on. The caller has the lock.
+        """
+        now, temp = self._core.catalog, self._core.settings.names.temp
+        if now.is_like(self.before):
+            return True
+        if not self.catalog.take_others(self.before, now, temp):
+            return False
+        self.before.become(now)
+        return True
+
     @property
     def defines(self) -> bool:
         """Whether other things exist than before."""

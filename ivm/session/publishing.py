@@ -37,7 +37,7 @@ def publish(core: Core, pending: Pending) -> None:
         core.check_writable()
         core.begin_defining(None)
         with dropping(core), core.lock:
-            if not core.catalog.is_like(pending.before):
+            if not pending.goes_on():
                 raise TransactionError(
                     "cannot commit: the transaction creates or drops something, and others have done so since it "
                     "began. Nothing was changed; run it again"

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import ivm
-from ivm.catalog.errors import Error
+from ivm.catalog.errors import Error, TransactionError
 from ivm.session.database import core_of
 from ivm.session.of_session import of_session
 
@@ -143,3 +143,41 @@ def test_sessions_make_and_drop_side_by_side():
         for each in threads:
             each.join()
         assert (failed, db.tables(), core_of(db).catalog.schema_names) == ([], [], {})
+
+
+def test_transactions_that_define_something_let_others_have_what_is_temp():
+    made = "CREATE TEMP TABLE u AS SELECT * FROM t; CREATE TEMP MATERIALIZED VIEW v AS SELECT sum(x) AS s FROM u"
+    with ivm.connect(compile="off") as db:
+        db.sql("CREATE TABLE t (x INTEGER); INSERT INTO t VALUES (1); CREATE TABLE gone (x INTEGER)")
+        db.sql("CREATE SEQUENCE of_all")  # with the first one the table of all sequences comes
+        heard = db.subscribe("SELECT x FROM gone WHERE x > ?", [0])
+        a, b = of_session(db), of_session(db)
+        for each in (a, b):
+            each.sql(f"BEGIN; {made}; CREATE TEMP MACRO m(y) AS y + 1; CREATE TEMP SEQUENCE s")
+        for n, each in enumerate((a, b)):
+            each.sql(f"INSERT INTO u VALUES ({n}); COMMIT")
+        assert [each.sql("SELECT s, m(1), nextval('s') FROM v").fetchall() for each in (a, b)] == [
+            [(1, 2, 1)],
+            [(2, 2, 1)],
+        ]
+        a.sql("BEGIN; CREATE TABLE new (x INTEGER); DROP TABLE u CASCADE")
+        b.sql("CREATE TEMP TABLE w (x INTEGER)")
+        told = db.subscribe("SELECT x FROM t WHERE x > ?", [5])
+        a.sql("COMMIT; INSERT INTO new VALUES (1); INSERT INTO t VALUES (7)")
+        assert told.fetch().num_rows == 1
+        assert b.sql("SELECT count(*) FROM w").fetchall() == [(0,)]
+        assert [t.name for t in b.tables()] == ["t", "gone", "new", "temp.u", "temp.w"]
+        a.sql("BEGIN; DROP TABLE gone CASCADE")
+        b.sql("CREATE TEMP TABLE another (x INTEGER)")
+        a.sql("COMMIT")
+        with pytest.raises(Error, match="dropped"):
+            list(heard)
+        for theirs in ("CREATE TEMP VIEW late AS SELECT x FROM new", "CREATE TABLE more (x INTEGER)"):
+            a.sql("BEGIN; DROP TABLE new; CREATE TEMP TABLE mine (x INTEGER)")
+            b.sql(theirs)
+            with pytest.raises(TransactionError, match="others have done so"):
+                a.sql("COMMIT")
+            b.sql("DROP VIEW IF EXISTS late; DROP TABLE IF EXISTS more")
+        assert a.sql("SELECT x FROM new").fetchall() == [(1,)]
+        assert [t.name for t in a.tables()] == ["t", "new"]
+        db.verify()
