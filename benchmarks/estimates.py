@@ -112,7 +112,8 @@ class _Counted(ViewLog):
 def _there(engine: Engine, plan: Plan) -> int:
     """The rows of a plan. Cost: that of installing it as a view."""
     log = _Counted([column.type for column in plan.row], engine.dictionary)
-    engine.grown(_NAME, plan, Sink(log), lambda rows: None)
+    for _ in engine.grown(_NAME, plan, Sink(log)):
+        pass
     engine.sweep()
     return abs(log.rows_there)
 

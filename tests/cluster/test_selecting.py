@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import ClusterError, Error, StorageError
+from ivm.cluster import selecting
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.loader import Loader
 from ivm.session.database import core_of
@@ -185,6 +187,37 @@ def test_a_table_that_becomes_another_meanwhile(pair, monkeypatch):
     monkeypatch.setattr(Loader, "load", later)
     db.sql("INSERT INTO bag (a, b) SELECT much, id FROM dear")
     assert db.sql("SELECT b, c FROM bag ORDER BY b").fetchall() == [(0, 7), (1, 7)]
+
+
+def test_what_is_interrupted_changes_nothing(pair, monkeypatch):
+    _, db = pair
+    time, selected = db.time, selecting.selected
+
+    def interrupted(*given: Any) -> Iterator[Any]:
+        yield next(selected(*given))
+        raise KeyboardInterrupt
+
+    for text in ("INSERT INTO bag SELECT city, id FROM sale", "CREATE TABLE made AS FROM sale"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(selecting, "selected", interrupted)
+            db.sql(text)
+        assert db.time == time
+        assert db.sql(text).fetchall() == [(40,)]
+        time = db.time
+    db.verify()
+
+
+def test_from_two_threads_at_once(pair):
+    one, db = pair
+    texts = [f"INSERT INTO sale (id, price) SELECT id + {step}, price FROM sale WHERE id < 40" for step in (100, 200)]
+    threads = [threading.Thread(target=db.sql, args=(text,)) for text in texts]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    for text in texts:
+        one.sql(text)
+    same(one, db)
 
 
 def test_who_listens_is_told(pair):

@@ -95,6 +95,18 @@ def test_what_is_wrong_leaves_nothing(pair, tmp_path):
             db.sql(f"COPY t TO '{tmp_path}/new' (FORMAT csv, PER_THREAD_OUTPUT)")
 
 
+def test_what_is_interrupted_leaves_nothing(pair, tmp_path, monkeypatch):
+    _, db = pair
+
+    def interrupted(*given: Any, **file: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selecting, "written", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        db.sql(f"COPY sale TO '{tmp_path}/new' (FORMAT csv, PER_THREAD_OUTPUT)")
+    assert os.listdir(tmp_path) == []
+
+
 def test_one_that_was_lost_and_one_that_does_not_see_the_folder(pair, tmp_path, monkeypatch, caplog):
     _, db = pair
     written, isdir = selecting.written, os.path.isdir
