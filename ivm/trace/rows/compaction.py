@@ -15,8 +15,15 @@ from ivm.trace.time import stamp
 FROM_ROWS = 1 << 14
 """How many rows have to be dead before it is worth it."""
 _AT_LEAST = 64
-_FOR_EACH = 4
+_FOR_EACH = 8
 """How many rows are gone through for each that came or died since the last time."""
+_GONE, _OF = 2, 5
+"""Of so many rows so many have to be dead. Sooner, each row would be copied more often than it saves."""
+
+
+def is_due(dead: int, rows: int) -> bool:
+    """Whether that many of some rows are dead that the others should be put aside."""
+    return _OF * dead >= _GONE * rows
 
 
 class Compaction:
@@ -44,8 +51,8 @@ class Compaction:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether at least half of the rows are gone: a reader may hold history back."""
-        return 2 * self._to.rows <= self._from.rows
+        """Whether enough of the rows are gone: a reader may hold history back."""
+        return is_due(self._from.rows - self._to.rows, self._from.rows)
 
     def go_on(self, followers: Sequence[Follower], living: LivingRows | None, since: int) -> bool:
         """Take along what has died, and more rows in proportion to what has changed; False if it has to begin anew.

@@ -192,7 +192,8 @@ class Rows(State):
         """The compaction that goes on or begins, if there is one. It is lost where it is interrupted."""
         going, self._compaction = self._compaction, None
         dead = self.store.dead
-        if going is None and dead >= compaction.FROM_ROWS and dead >= self._compact_at and 2 * dead > self.store.rows:
+        begins = dead >= compaction.FROM_ROWS and dead >= self._compact_at
+        if going is None and begins and compaction.is_due(dead, self.store.rows):
             going = Compaction(self.store, self._living, since)
         if going is not None:
             with suppress(MemoryError):  # it can wait
