@@ -48,7 +48,7 @@ def drop_schema(core: Core, statement: Drop) -> None:
         return
     if name is None:
         known = suggestion(statement.name, core.catalog.schemas)
-        raise BindError(f"cannot drop schema {statement.name!r}: there is none of that name{known}")
+        raise BindError(f"cannot drop schema {statement.name!r}: there is no schema of that name{known}")
     if is_temp(name):
         raise BindError("cannot drop schema 'temp', which ends with the connection; drop what is in it")
     left = _drop_all(core, name, cascade=statement.cascade)
