@@ -6,7 +6,10 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 
 import pyarrow as pa
 
@@ -38,9 +41,18 @@ def parts(db: ivm.Database, folder: Path) -> dict[str, float]:
     found["modules"] = len(sys.modules)
     found["blocks"] = sys.getallocatedblocks()
     found["open files"], found["threads"] = len(os.listdir("/proc/self/fd")), threading.active_count()
-    found["files"] = sum(1 for path in folder.rglob("*") if path.is_file())
-    found["disk"] = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / _MIB
+    sizes = list(_sizes(folder))
+    found["files"], found["disk"] = len(sizes), sum(sizes) / _MIB
     return found
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Those of all files; some come and go meanwhile."""
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if S_ISREG(status.st_mode):
+                yield status.st_size
 
 
 def _process() -> dict[str, float]:
