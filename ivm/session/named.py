@@ -147,29 +147,25 @@ def _resumed(core: Core, of: Heard, wish: Wish, name: str, after: int | None) ->
     named = names.get(name)
     assert named is not None, "it is known"
     time = named.time if after is None else after
-    with core.lock:
-        installed, engine = core.maintained(of.view), core.engine
-        since = kept_since(core.parts(installed.definition.name), engine.since, engine.time)
-        number = _number_of(installed)
     what = f"cannot go on with subscription {name!r} after time {time}"
     if time < named.time:
         raise LagError(f"{what}: it has acknowledged all up to {named.time}; leave from_time out")
-    wrong = ""
-    if named.of != number:
-        wrong = "the view was replaced by another one since"
-    elif time > engine.time:
-        wrong = f"the last commit is {engine.time}: some are lost, or were another database's"
-    elif time < since:
-        wrong = (
-            f"changes {spoken(named.view)} are kept from time {since} on, since more than {named.keep} waited to be "
-            "acknowledged, or the view was made anew"
-        )
-    if wrong:
-        raise LagError(
-            f"{what}: {wrong}. Forget it with db.forget_subscription({name!r}), and subscribe again, with "
-            "snapshot=True to begin with all rows"
-        )
-    found = subscribe(core, of, wish, snapshot=False, from_time=time)
+
+    def check() -> int:
+        wrong, number = _gone(core, of, named, time)
+        if wrong:
+            raise LagError(
+                f"{what}: {wrong}. Forget it with db.forget_subscription({name!r}), and subscribe again, with "
+                "snapshot=True to begin with all rows"
+            )
+        return number
+
+    number = check()
+    try:
+        found = subscribe(core, of, wish, snapshot=False, from_time=time)
+    except BindError:
+        check()  # a commit may have let go of what was kept, or another view be there by now
+        raise
     if time > named.time:
         try:
             names.acknowledge(name, time, number)
@@ -177,6 +173,24 @@ def _resumed(core: Core, of: Heard, wish: Wish, name: str, after: int | None) ->
             found.close()
             raise
     return found
+
+
+def _gone(core: Core, of: Heard, named: Named, time: int) -> tuple[str, int]:
+    """Why what comes after a time is not there, "" if it is; and the number of the view."""
+    with core.lock:
+        installed, engine = core.maintained(of.view), core.engine
+        since = kept_since(core.parts(installed.definition.name), engine.since, engine.time)
+        number, present = _number_of(installed), engine.time
+    if named.of != number:
+        return "the view was replaced by another one since", number
+    if time > present:
+        return f"the last commit is {present}: some are lost, or were another database's", number
+    if time < since:
+        return (
+            f"changes {spoken(named.view)} are kept from time {since} on, since more than {named.keep} waited to be "
+            "acknowledged, or the view was made anew"
+        ), number
+    return "", number
 
 
 def _acknowledge(core: Core, subscription: Subscription, time: int | None) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 import ivm
 from ivm.durable.names import NAME
+from ivm.session import named
 from ivm.session.database import core_of
+from ivm.session.subscribing import subscribe
 from tests.durable.disk import Disk
 from tests.durable.opening import call, killed, opened
 from tests.durable.workload import begin, steps
@@ -169,6 +171,21 @@ def test_what_nobody_acknowledges_is_bounded(path):
         db.sql("UPDATE sale SET price = 2 WHERE id = 1")
     with _open(path) as db:
         assert len(_told(db.subscribe("revenue", name="slow"))) == 2
+
+
+def test_what_is_let_go_of_just_when_somebody_comes_back_is_said(path, monkeypatch):
+    with _open(path) as db:
+        db.sql(MADE)
+        db.subscribe("revenue", name="slow", keep=100).close()
+
+        def late(*given, **wished):
+            for price in range(300):
+                db.sql("UPDATE sale SET price = ? WHERE id = 1", [price])
+            return subscribe(*given, **wished)
+
+        monkeypatch.setattr(named, "subscribe", late)
+        with pytest.raises(ivm.LagError, match=r"kept from time .* on, since more than 100 waited"):
+            db.subscribe("revenue", name="slow", snapshot=False)
 
 
 @pytest.mark.parametrize("is_taken", [True, False])
