@@ -22,14 +22,11 @@ class Growth:
         """Go on for about so long; the rows that were read for it. Where this is interrupted, the work has failed."""
         rows, until = 0, perf_counter() + seconds
         try:
-            while not self.is_over:
-                read = next(self._work, None)
-                if read is None:
-                    self.is_over = True
-                    break
+            for read in self._work:
                 rows += read
                 if perf_counter() >= until:
-                    break
+                    return rows
+            self.is_over = True
         except Exception as error:  # noqa: BLE001  whoever asks for the end of it is told
             self.is_over, self._error = True, error
         except BaseException:

@@ -126,7 +126,7 @@ def test_commits_come_meanwhile(db, name):
 
 
 def test_other_threads_commit_and_read(db):
-    db.apply({"sale": [{"id": 100 + i, "shop": i % 13, "price": 5} for i in range(2_000)]})
+    db.apply({"sale": [{"id": 100 + i, "shop": i % 13, "price": 5} for i in range(6_000)]})
     there, seen, failed = threading.Event(), list[int](), list[Exception]()
 
     def commit() -> None:
