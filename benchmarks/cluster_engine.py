@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ivm.benchmarks.process import Steps, answer, task
-from ivm.cluster.driver import Driver
-from ivm.cluster.questions import Question
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.protocol.questions import Question
 from ivm.session.database import core_of
 from ivm.tpch import queries
 from ivm.tpch.cluster import on_spark

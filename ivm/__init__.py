@@ -242,7 +242,7 @@ def connect(
         return made
 
     if shards is not None:
-        from ivm.cluster.database import in_process  # noqa: PLC0415
+        from ivm.cluster.driver.database import in_process  # noqa: PLC0415
 
         if path not in (None, ":memory:"):
             raise StorageError("cannot open a database over shards from a directory; leave the path out")

@@ -12,7 +12,7 @@ from ivm.arguments import MOST
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import BindError
 from ivm.catalog.schema import View
-from ivm.cluster.folders import address_of
+from ivm.cluster.files.folders import address_of
 from ivm.intake.change_feed import CHANGE, VERSION
 from ivm.trace.columns.arrow import numbers_from
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivm.catalog.schema import Field, Table
-from ivm.cluster.chains import folder_in
-from ivm.cluster.driver import Driver
-from ivm.cluster.file_parts import FileParts
-from ivm.cluster.files import Files
-from ivm.cluster.filler import Pace
-from ivm.cluster.folders import folder_of
-from ivm.cluster.logs import by_file
-from ivm.cluster.protocol import Message, Order, Status, Unlike
-from ivm.cluster.questions import Question
-from ivm.cluster.selection import Selection
-from ivm.cluster.transport import Given
-from ivm.cluster.versions import Version
-from ivm.cluster.wire import messages_of, said_of
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.transport import Given
+from ivm.cluster.files.chains import folder_in
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.folders import folder_of
+from ivm.cluster.files.logs import by_file
+from ivm.cluster.files.versions import Version
+from ivm.cluster.protocol.questions import Question
+from ivm.cluster.protocol.selection import Selection
+from ivm.cluster.protocol.terms import Message, Order, Status, Unlike
+from ivm.cluster.protocol.wire import messages_of, said_of
+from ivm.cluster.queries.file_parts import FileParts
 from ivm.spark import tasks
 from ivm.spark.frames import frame_type, sent_as
 from ivm.spark.meeting import SAID, meet
@@ -47,7 +47,7 @@ class _Sent:
 
 
 class OnSpark:
-    """See `ivm.cluster.transport.Transport`: a job for each order, and for each question.
+    """See `ivm.cluster.driver.transport.Transport`: a job for each order, and for each question.
 
     `declared`: the table of a name, for rows that come as DataFrames.
     """

@@ -10,15 +10,15 @@ from ivm.arguments import at_least_one, batch_of, one_of, whole_number
 from ivm.catalog.errors import InterfaceError, TypeMismatchError
 from ivm.catalog.schema import Field
 from ivm.catalog.types import BIGINT
-from ivm.cluster.chains import folder_in
-from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
-from ivm.cluster.driver import Driver
-from ivm.cluster.files import Files, fresh
-from ivm.cluster.folders import address_of, folder_of
-from ivm.cluster.ledger import opened
-from ivm.cluster.questions import Question
-from ivm.cluster.reading import are_apart
-from ivm.cluster.versions import is_published
+from ivm.cluster.driver.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.files.chains import folder_in
+from ivm.cluster.files.files import Files, fresh
+from ivm.cluster.files.folders import address_of, folder_of
+from ivm.cluster.files.ledger import opened
+from ivm.cluster.files.versions import is_published
+from ivm.cluster.planning.reading import are_apart
+from ivm.cluster.protocol.questions import Question
 from ivm.intake.change_feed import without_marks
 from ivm.intake.formats import Format
 from ivm.intake.spark_casts import quoted

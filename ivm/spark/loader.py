@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ivm.catalog.schema import Table
-from ivm.cluster.file_parts import FileParts, columns_of, parts_of
-from ivm.cluster.file_queries import file_query
-from ivm.cluster.loader import Load, Loader
-from ivm.cluster.protocol import Unlike
+from ivm.cluster.driver.loader import Load, Loader
+from ivm.cluster.protocol.terms import Unlike
+from ivm.cluster.queries.file_parts import FileParts, columns_of, parts_of
+from ivm.cluster.queries.file_queries import file_query
 from ivm.spark.cluster import carrier_of
 from ivm.spark.scans import LARGE_SCAN
 

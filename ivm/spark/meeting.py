@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ivm.catalog.errors import ClusterError, StorageError
-from ivm.cluster.files import Files, fresh
+from ivm.cluster.files.files import Files, fresh
 from ivm.spark.failure import as_one_error
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from pyspark.sql.datasource import InputPartition
 
 from ivm.catalog.errors import BindError
 from ivm.catalog.schema import View
-from ivm.cluster.files import Files
-from ivm.cluster.folders import folder_of
-from ivm.cluster.following import Changes, Contents, Following
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.folders import folder_of
+from ivm.cluster.following.following import Changes, Contents, Following
 from ivm.spark.asked import BEFORE_ALL, Asked, marked_changes
 
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ivm.cluster.protocol import Unlike
+from ivm.cluster.protocol.terms import Unlike
 from ivm.spark.scans import Part
 
 _ROWS = 1 << 17

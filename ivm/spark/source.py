@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 
 from ivm.catalog.errors import BindError, StorageError
 from ivm.catalog.schema import View
-from ivm.cluster.files import Files
-from ivm.cluster.folders import folder_of
-from ivm.cluster.versions import COMMITS
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.folders import folder_of
+from ivm.cluster.files.versions import COMMITS
 from ivm.intake.change_feed import CHANGE, VERSION
 from ivm.intake.spark_casts import quoted, spark_type
 from ivm.spark.asked import BEFORE_ALL, Asked, refusal

@@ -21,19 +21,19 @@ from ivm.catalog.errors import Error, StorageError
 from ivm.catalog.names import key
 from ivm.catalog.plain import plain_table, table_of
 from ivm.catalog.schema import Table
-from ivm.cluster.answers import answer, rows_for
-from ivm.cluster.copies import Copies
-from ivm.cluster.files import Files
-from ivm.cluster.folders import folder_of
-from ivm.cluster.logs import LARGE, begun, writers, written
-from ivm.cluster.notes import note_of
-from ivm.cluster.protocol import Failure, Group, Message, Order, Status
-from ivm.cluster.questions import Question
-from ivm.cluster.resident import Resident
-from ivm.cluster.selection import Selection
-from ivm.cluster.spreading import together
-from ivm.cluster.versions import Version, Versions
-from ivm.cluster.wire import EXCHANGE, Said, messages_of, said_of, stream_of
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.folders import folder_of
+from ivm.cluster.files.logs import LARGE, begun, writers, written
+from ivm.cluster.files.versions import Version, Versions
+from ivm.cluster.protocol.notes import note_of
+from ivm.cluster.protocol.questions import Question
+from ivm.cluster.protocol.selection import Selection
+from ivm.cluster.protocol.terms import Failure, Group, Message, Order, Status
+from ivm.cluster.protocol.wire import EXCHANGE, Said, messages_of, said_of, stream_of
+from ivm.cluster.queries.spreading import together
+from ivm.cluster.shard.answers import answer, rows_for
+from ivm.cluster.shard.copies import Copies
+from ivm.cluster.shard.resident import Resident
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs
 from ivm.intake.incoming import Incoming
@@ -111,7 +111,7 @@ def met(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 def task(
     text: bytes, group: int, groups: int, level: int, payloads: list[bytes]
 ) -> tuple[list[tuple[int, bytes]], bytes]:
-    """A group's part of a level; see `ivm.cluster.copies.Copies.run`."""
+    """A group's part of a level; see `ivm.cluster.shard.copies.Copies.run`."""
     said, order = _read(text)
     copies = _copies(Root(*said["root"]), order.shards)
     messages, status = copies.run(order, Group(group, groups), level, payloads)
@@ -163,7 +163,7 @@ def rows_of_files(argument: bytes) -> Iterator[pa.RecordBatch]:
     if "query" not in said:
         yield from parquet.rows(said)
         return
-    from ivm.cluster.file_parts import rows  # noqa: PLC0415  DuckDB, which other tasks need not load
+    from ivm.cluster.queries.file_parts import rows  # noqa: PLC0415  DuckDB, which other tasks need not load
 
     yield from rows(said)
 
@@ -201,7 +201,7 @@ def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 
 def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     """The rows of a selection that a shard has, as of a version, as messages of the commit that follows it."""
-    from ivm.cluster.selecting import selected  # noqa: PLC0415  DuckDB, which other tasks need not load
+    from ivm.cluster.shard.selecting import selected  # noqa: PLC0415  DuckDB, which other tasks need not load
 
     with _reading(text, shard) as (said, resident):
         root, shards = Root(*said["root"]), said["shards"]

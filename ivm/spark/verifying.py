@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from ivm.catalog.errors import UnsupportedError
 from ivm.catalog.names import key, reached
 from ivm.catalog.schema import Field, View
-from ivm.cluster.database import ShardedCore
-from ivm.cluster.questions import Question
+from ivm.cluster.driver.database import ShardedCore
+from ivm.cluster.protocol.questions import Question
 from ivm.intake.spark_casts import quoted
 from ivm.session.oracle import VerificationError, Verified, allowances, check_rest, digits_of, names_asked
 from ivm.spark.cluster import carrier_of

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import ParamSpec, TypeVar
 
-from ivm.cluster.cleaner import Cleaner
-from ivm.cluster.versions import Version
+from ivm.cluster.files.cleaner import Cleaner
+from ivm.cluster.files.versions import Version
 
 P = ParamSpec("P")
 T = TypeVar("T")

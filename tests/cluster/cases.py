@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from ivm.cluster.copies import Copies
-from ivm.cluster.files import Files
-from ivm.cluster.protocol import Group, Message, Order, Status
-from ivm.cluster.versions import Version, Versions
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.versions import Version, Versions
+from ivm.cluster.protocol.terms import Group, Message, Order, Status
+from ivm.cluster.shard.copies import Copies
 from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import Faulty
 from tests.cluster.toy import EXCHANGE, Change, Toy, ToyShard

@@ -9,8 +9,8 @@ from typing import Any
 
 import ivm
 from ivm.catalog.errors import BindError
-from ivm.cluster.files import Files
-from ivm.cluster.following import Changes, Contents, Following
+from ivm.cluster.files.files import Files
+from ivm.cluster.following.following import Changes, Contents, Following
 
 Rows = Counter[tuple[Any, ...]]
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 import ivm
 from ivm.catalog.errors import ConstraintError
-from ivm.cluster.database import ShardedDatabase
-from ivm.cluster.filler import Pace
-from ivm.cluster.transport import InProcess
+from ivm.cluster.driver.database import ShardedDatabase
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.transport import InProcess
 from tests.cluster.many import planned_as_many
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import connect

@@ -9,22 +9,22 @@ from typing import Any
 import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.answers import answer, rows_for
-from ivm.cluster.chains import files_of
-from ivm.cluster.cleaner import Cleaner
-from ivm.cluster.copies import Copies
-from ivm.cluster.database import ShardedCore, ShardedDatabase, reopen
-from ivm.cluster.driver import Driver
-from ivm.cluster.files import Files
-from ivm.cluster.ledger import opened
-from ivm.cluster.protocol import Group, Order, Status, Superseded
-from ivm.cluster.questions import Question
-from ivm.cluster.resident import Resident
-from ivm.cluster.selecting import selected
-from ivm.cluster.selection import Selection
-from ivm.cluster.transport import Given, InProcess
-from ivm.cluster.versions import Version, Versions
-from ivm.cluster.wire import EXCHANGE, Said, messages_of, said_of
+from ivm.cluster.driver.database import ShardedCore, ShardedDatabase, reopen
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.transport import Given, InProcess
+from ivm.cluster.files.chains import files_of
+from ivm.cluster.files.cleaner import Cleaner
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.ledger import opened
+from ivm.cluster.files.versions import Version, Versions
+from ivm.cluster.protocol.questions import Question
+from ivm.cluster.protocol.selection import Selection
+from ivm.cluster.protocol.terms import Group, Order, Status, Superseded
+from ivm.cluster.protocol.wire import EXCHANGE, Said, messages_of, said_of
+from ivm.cluster.shard.answers import answer, rows_for
+from ivm.cluster.shard.copies import Copies
+from ivm.cluster.shard.resident import Resident
+from ivm.cluster.shard.selecting import selected
 from ivm.storage.folder import Folder
 from ivm.trace.helpers import Helpers
 from tests.cluster.beside import AtOnce
@@ -36,7 +36,7 @@ Moves = Callable[[int], bool]
 
 
 class OverCopies:
-    """See `ivm.cluster.transport.Transport`. Each of `groups` has a process; a task that fails is tried again."""
+    """See `ivm.cluster.driver.transport.Transport`. Each of `groups` has a process; a task that fails is tried again."""
 
     pace = InProcess.pace
 

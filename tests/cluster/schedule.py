@@ -16,13 +16,13 @@ from typing import Any
 from unittest.mock import patch
 
 from ivm.catalog.errors import Error, StorageError
-from ivm.cluster.cleaning import clean
-from ivm.cluster.copies import Copies
-from ivm.cluster.files import Files
-from ivm.cluster.logs import LARGE, by_file
-from ivm.cluster.protocol import Group, Message, Order, Shard, Status, Superseded
-from ivm.cluster.snapshots import read_snapshot
-from ivm.cluster.versions import Version, Versions, is_published, number_of
+from ivm.cluster.files.cleaning import clean
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.logs import LARGE, by_file
+from ivm.cluster.files.snapshots import read_snapshot
+from ivm.cluster.files.versions import Version, Versions, is_published, number_of
+from ivm.cluster.protocol.terms import Group, Message, Order, Shard, Status, Superseded
+from ivm.cluster.shard.copies import Copies
 from ivm.storage.agreement import put_by_agreement
 from ivm.storage.folder import Folder
 from tests.cluster.beside import AtOnce
@@ -106,7 +106,7 @@ class Schedule:
     def run(self) -> Counter[str]:
         """Go through it, and compare all in the end."""
         names = iter(range(1 << 40))
-        with patch("ivm.cluster.files.token_hex", lambda _: f"{next(names):08x}"):
+        with patch("ivm.cluster.files.files.token_hex", lambda _: f"{next(names):08x}"):
             drivers: list[Generator[None, None, bool]] = []
             done = False
             for _ in range(MOST_STEPS):

@@ -13,12 +13,12 @@ import ivm
 from ivm.arguments import MOST
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import ConstraintError
-from ivm.cluster import orders
-from ivm.cluster.files import Files
-from ivm.cluster.orders import Filling, Stage, Step
-from ivm.cluster.protocol import Order
-from ivm.cluster.resident import Resident
-from ivm.cluster.wire import EXCHANGE, Heard, Said, heard, parts, said_of
+from ivm.cluster.files.files import Files
+from ivm.cluster.protocol import orders
+from ivm.cluster.protocol.orders import Filling, Stage, Step
+from ivm.cluster.protocol.terms import Order
+from ivm.cluster.protocol.wire import EXCHANGE, Heard, Said, heard, parts, said_of
+from ivm.cluster.shard.resident import Resident
 from ivm.session.database import core_of
 from tests.cluster.followed import Moment, agree
 

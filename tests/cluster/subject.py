@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ivm.cluster.files import Files
-from ivm.cluster.protocol import Exchange, Order, Shard
+from ivm.cluster.files.files import Files
+from ivm.cluster.protocol.terms import Exchange, Order, Shard
 
 
 class Subject(Protocol):

@@ -10,14 +10,14 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import StorageError
-from ivm.cluster import chains
-from ivm.cluster.chains import NOTES, Chain, begin, clean_left, remove
-from ivm.cluster.cleaning import clean
-from ivm.cluster.database import ShardedCore, ShardedDatabase
-from ivm.cluster.driver import Driver
-from ivm.cluster.files import Files
-from ivm.cluster.protocol import Superseded
-from ivm.cluster.versions import Version, Versions
+from ivm.cluster.driver.database import ShardedCore, ShardedDatabase
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.files import chains
+from ivm.cluster.files.chains import NOTES, Chain, begin, clean_left, remove
+from ivm.cluster.files.cleaning import clean
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.versions import Version, Versions
+from ivm.cluster.protocol.terms import Superseded
 from ivm.session.database import core_of
 from tests.cluster.faulty import CALM, Faulty, Rates
 from tests.cluster.memory import MemoryFolder

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import ivm
-from ivm.cluster import cleaner, ledger
-from ivm.cluster.cleaning import clean
-from ivm.cluster.files import AT_ONCE, Files
-from ivm.cluster.ledger import InFolder
-from ivm.cluster.versions import number_of
+from ivm.cluster.files import cleaner, ledger
+from ivm.cluster.files.cleaning import clean
+from ivm.cluster.files.files import AT_ONCE, Files
+from ivm.cluster.files.ledger import InFolder
+from ivm.cluster.files.versions import number_of
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import connect
 from tests.cluster.test_snapshots import many, numbers

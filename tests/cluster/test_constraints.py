@@ -11,7 +11,7 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import ConstraintError, UnsupportedError
-from ivm.cluster.resident import Resident
+from ivm.cluster.shard.resident import Resident
 from ivm.session.database import core_of
 
 TABLES = """

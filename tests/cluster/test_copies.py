@@ -10,9 +10,9 @@ import time
 import pytest
 
 from ivm.catalog.errors import ConstraintError, StorageError
-from ivm.cluster.copies import Copies
-from ivm.cluster.protocol import Exchange, Group, Message, Order, Status, Superseded
-from ivm.cluster.versions import Version
+from ivm.cluster.files.versions import Version
+from ivm.cluster.protocol.terms import Exchange, Group, Message, Order, Status, Superseded
+from ivm.cluster.shard.copies import Copies
 from tests.cluster.beside import AtOnce
 from tests.cluster.cases import Cluster
 from tests.cluster.toy import Change, ToyShard

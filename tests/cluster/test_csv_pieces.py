@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ivm.cluster import csv_pieces, file_parts
-from ivm.cluster.file_parts import parts_of, rows
-from ivm.cluster.protocol import Unlike
+from ivm.cluster.protocol.terms import Unlike
+from ivm.cluster.queries import csv_pieces, file_parts
+from ivm.cluster.queries.file_parts import parts_of, rows
 from ivm.duck import Use, answer, connection
 
 LINES = 60_000

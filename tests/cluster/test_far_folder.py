@@ -11,9 +11,9 @@ from threading import Lock
 
 import pytest
 
-from ivm.cluster.copies import Copies
-from ivm.cluster.resident import Resident
-from ivm.cluster.wire import EXCHANGE
+from ivm.cluster.protocol.wire import EXCHANGE
+from ivm.cluster.shard.copies import Copies
+from ivm.cluster.shard.resident import Resident
 from ivm.storage.agreement import put_by_agreement
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder

@@ -14,13 +14,14 @@ import ivm
 from ivm.arguments import MOST
 from ivm.catalog.errors import BindError
 from ivm.catalog.plain import plain_view, view_of
-from ivm.cluster import ledger, telling
-from ivm.cluster.chains import clean_left
-from ivm.cluster.database import ShardedDatabase
-from ivm.cluster.files import Files
-from ivm.cluster.filler import Pace
-from ivm.cluster.following import Following
-from ivm.cluster.snapshots import read_snapshot, snapshots_of
+from ivm.cluster.driver.database import ShardedDatabase
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.files import ledger
+from ivm.cluster.files.chains import clean_left
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.snapshots import read_snapshot, snapshots_of
+from ivm.cluster.following.following import Following
+from ivm.cluster.shard import telling
 from ivm.session.database import core_of
 from tests.cluster import over_copies
 from tests.cluster.beside import CleansAtOnce

@@ -11,10 +11,10 @@ import duckdb
 import pytest
 
 from ivm.catalog.errors import Error, NumericError
-from ivm.cluster import file_parts
-from ivm.cluster.file_parts import parts_of, rows
-from ivm.cluster.file_queries import file_query
-from ivm.cluster.protocol import Unlike
+from ivm.cluster.protocol.terms import Unlike
+from ivm.cluster.queries import file_parts
+from ivm.cluster.queries.file_parts import parts_of, rows
+from ivm.cluster.queries.file_queries import file_query
 from ivm.duck import Use, answer, connection
 
 

@@ -14,9 +14,9 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import BindError, ConstraintError, Error, NumericError
-from ivm.cluster.driver import Driver
-from ivm.cluster.filler import Pace
-from ivm.cluster.transport import InProcess
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.transport import InProcess
 from ivm.session.database import core_of
 from ivm.trace.delta import Delta
 from tests.cluster.faulty import Faulty

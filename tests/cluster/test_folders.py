@@ -11,7 +11,7 @@ import pytest
 from pyarrow import fs
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.folders import folder_of
+from ivm.cluster.files.folders import folder_of
 from ivm.storage.arrow_folder import ArrowFolder
 from ivm.storage.directory_folder import DirectoryFolder
 from ivm.storage.folder import remove_under

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ivm
-from ivm.cluster.driver import Driver
+from ivm.cluster.driver.driver import Driver
 from ivm.session.database import core_of
 from ivm.tpch.queries import text
 from ivm.tpch.schema import ddl

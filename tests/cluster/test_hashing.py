@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
-from ivm.cluster.hashing import shards_of
+from ivm.cluster.protocol.hashing import shards_of
 
 SHARDS = 1 << 20
 

@@ -13,8 +13,8 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import StorageError
-from ivm.cluster.filler import Pace
-from ivm.cluster.transport import InProcess
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.transport import InProcess
 from ivm.session.database import core_of
 from tests.faults import lines
 from tests.more import TODAY

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 import ivm
-from ivm.cluster.loader import Loader
+from ivm.cluster.driver.loader import Loader
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.test_selecting import TABLES, nothing_comes_here, said, same

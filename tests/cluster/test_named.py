@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import ivm
-from ivm.cluster.database import ShardedDatabase
+from ivm.cluster.driver.database import ShardedDatabase
 from ivm.session.database import core_of
 from tests.durable.workload import begin, steps
 

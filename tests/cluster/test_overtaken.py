@@ -6,7 +6,7 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import StorageError
-from ivm.cluster import ledger
+from ivm.cluster.files import ledger
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import connect
 

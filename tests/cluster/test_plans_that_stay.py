@@ -10,14 +10,14 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import StorageError
-from ivm.cluster.chains import files_of
-from ivm.cluster.cleaning import clean
-from ivm.cluster.database import ShardedDatabase
-from ivm.cluster.driver import Driver
-from ivm.cluster.files import Files
-from ivm.cluster.filler import Pace
-from ivm.cluster.resident import Resident
-from ivm.cluster.transport import InProcess
+from ivm.cluster.driver.database import ShardedDatabase
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.transport import InProcess
+from ivm.cluster.files.chains import files_of
+from ivm.cluster.files.cleaning import clean
+from ivm.cluster.files.files import Files
+from ivm.cluster.shard.resident import Resident
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import OverCopies

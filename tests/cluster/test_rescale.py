@@ -12,8 +12,8 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import BindError, ConstraintError, TypeMismatchError
-from ivm.cluster.database import ShardedDatabase
-from ivm.cluster.resident import Resident
+from ivm.cluster.driver.database import ShardedDatabase
+from ivm.cluster.shard.resident import Resident
 from tests.cluster import over_copies
 from tests.cluster.many import planned_as_many
 from tests.cluster.memory import MemoryFolder

@@ -9,7 +9,7 @@ import pytest
 
 from ivm.catalog.schema import Field
 from ivm.catalog.types import BIGINT
-from ivm.cluster.routing import routed
+from ivm.cluster.protocol.routing import routed
 from ivm.distribute.placement import SINGLE, Gathered, Hashed, Placement
 from ivm.trace.columns.column import Column
 from ivm.trace.delta import delta_of

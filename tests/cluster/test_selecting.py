@@ -12,9 +12,9 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import ClusterError, Error, StorageError
-from ivm.cluster import selecting
-from ivm.cluster.database import ShardedCore
-from ivm.cluster.loader import Loader
+from ivm.cluster.driver.database import ShardedCore
+from ivm.cluster.driver.loader import Loader
+from ivm.cluster.shard import selecting
 from ivm.session.database import core_of
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder

@@ -7,9 +7,9 @@ from unittest.mock import patch
 import pytest
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.cleaning import clean
-from ivm.cluster.snapshots import read_pieces, read_snapshot, snapshots_of, write_snapshot
-from ivm.cluster.versions import number_of
+from ivm.cluster.files.cleaning import clean
+from ivm.cluster.files.snapshots import read_pieces, read_snapshot, snapshots_of, write_snapshot
+from ivm.cluster.files.versions import number_of
 from tests.cluster.cases import Cluster
 from tests.cluster.test_copies import ONE, TWO
 

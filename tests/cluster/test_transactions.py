@@ -12,7 +12,7 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import BindError, ConstraintError, Error, NumericError, TransactionError, UnsupportedError
-from ivm.cluster.files import Files
+from ivm.cluster.files.files import Files
 from ivm.session.database import core_of
 from tests.cluster import over_copies
 from tests.cluster.followed import agree

@@ -13,13 +13,13 @@ from unittest.mock import patch
 import pytest
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.chains import NOTES, Chain, clean_left, remove
-from ivm.cluster.cleaning import clean
-from ivm.cluster.copies import Copies
-from ivm.cluster.files import Files
-from ivm.cluster.ledger import opened
-from ivm.cluster.protocol import Group, Order, Superseded
-from ivm.cluster.versions import COMMITS, Version, number_of
+from ivm.cluster.files.chains import NOTES, Chain, clean_left, remove
+from ivm.cluster.files.cleaning import clean
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.ledger import opened
+from ivm.cluster.files.versions import COMMITS, Version, number_of
+from ivm.cluster.protocol.terms import Group, Order, Superseded
+from ivm.cluster.shard.copies import Copies
 from ivm.storage.agreement import put_by_agreement
 from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import CALM, Faulty, Rates
@@ -126,7 +126,7 @@ def play(seed, folder_kind, rescaling):
     drivers = [Driver(name, folder, chance, rescaling) for name in range(chance.randint(2, 3))]
     names = iter(range(1 << 20))
     with (
-        patch("ivm.cluster.files.token_hex", lambda _: f"{next(names):08x}"),
+        patch("ivm.cluster.files.files.token_hex", lambda _: f"{next(names):08x}"),
         patch("ivm.storage.agreement.token_hex", lambda n: f"{next(names):016x}"),
         patch("ivm.storage.agreement.time.sleep", lambda seconds: None),
     ):

@@ -9,9 +9,9 @@ import pytest
 
 from ivm.catalog import errors
 from ivm.catalog.errors import StorageError
-from ivm.cluster.files import Files, page_of
-from ivm.cluster.protocol import Failure, Feed, Group, Log, Order, Status, Stored, Superseded
-from ivm.cluster.versions import Version, Versions, is_published
+from ivm.cluster.files.files import Files, page_of
+from ivm.cluster.files.versions import Version, Versions, is_published
+from ivm.cluster.protocol.terms import Failure, Feed, Group, Log, Order, Status, Stored, Superseded
 from tests.cluster.faulty import Faulty, Rates
 
 LOG = Log(Group(0, 2), 1, Stored("logs/x", 3, 4))

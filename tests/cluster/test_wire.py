@@ -10,9 +10,9 @@ import pytest
 
 import ivm
 from ivm.catalog.types import BIGINT, VARCHAR
-from ivm.cluster import wire
-from ivm.cluster.routing import Address
-from ivm.cluster.wire import Said, changes_in, channels_in, heard_in, messages_of, said_of
+from ivm.cluster.protocol import wire
+from ivm.cluster.protocol.routing import Address
+from ivm.cluster.protocol.wire import Said, changes_in, channels_in, heard_in, messages_of, said_of
 from ivm.engine.transaction import Change
 from ivm.session.database import core_of
 

@@ -12,7 +12,7 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import AccessError, NumericError, StorageError, UnsupportedError
-from ivm.cluster import selecting
+from ivm.cluster.shard import selecting
 from tests.cluster.test_selecting import TABLES, nothing_comes_here
 
 OF_SHARDS = [

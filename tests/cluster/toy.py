@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ivm.catalog.errors import ConstraintError
-from ivm.cluster.files import Files
-from ivm.cluster.protocol import Exchange, Message, Order, Shard, Told
+from ivm.cluster.files.files import Files
+from ivm.cluster.protocol.terms import Exchange, Message, Order, Shard, Told
 
 KEYS = 12
 Said = tuple[int, list[list[int]]]
@@ -41,7 +41,7 @@ EXCHANGE = Exchange(_messages, _inputs)
 
 
 class ToyShard:
-    """See `ivm.cluster.protocol.Shard`. `meet` is called in the middle of each step, and may raise."""
+    """See `ivm.cluster.protocol.terms.Shard`. `meet` is called in the middle of each step, and may raise."""
 
     def __init__(self, shard: int, levels: int, meet: Callable[[], None] = lambda: None) -> None:
         self.shard = shard

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ivm
-from ivm.cluster.placing import placement_of
+from ivm.cluster.protocol.placing import placement_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Gathered, Hashed, Placement

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import ivm
-from ivm.cluster.explain import distributed_text
-from ivm.cluster.placing import placement_of
+from ivm.cluster.driver.explain import distributed_text
+from ivm.cluster.protocol.placing import placement_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.session.database import core_of

@@ -8,8 +8,8 @@ import pytest
 
 import ivm
 from ivm.analysis.order_free import order_of
-from ivm.cluster.explain import distributed_text
-from ivm.cluster.placing import placement_of
+from ivm.cluster.driver.explain import distributed_text
+from ivm.cluster.protocol.placing import placement_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement

@@ -70,8 +70,14 @@ PLACES = (
 # asked for functions by the connections that all share.
 SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow"), ("ivm.asked", "ivm.duck"), ("ivm.duck", "ivm.rows_of_duckdb")})
 
-# The rooms of the face, each of which imports none of those behind it.
-ROOMS = ("ivm.results", "ivm.subscriptions", "ivm.engine", "ivm.intake", "ivm.session")
+# The rooms of the face, and those of a database over shards: each imports none of those behind it.
+ROOMS = (
+    ("ivm.results", "ivm.subscriptions", "ivm.engine", "ivm.intake", "ivm.session"),
+    (
+        "ivm.cluster.protocol", "ivm.cluster.planning", "ivm.cluster.files", "ivm.cluster.queries", "ivm.cluster.shard",
+        "ivm.cluster.following", "ivm.cluster.driver",
+    ),
+)  # fmt: skip
 
 EXPRESSION_HALF = ("ivm.sql", "ivm.analysis", "ivm.transform", "ivm.plan", "ivm.distribute")
 COLUMNAR_HALF = ("ivm.kernels", "ivm.trace", "ivm.operators", "ivm.dataflow")

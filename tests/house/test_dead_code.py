@@ -16,7 +16,7 @@ IN_TEXT = re.compile(r"[A-Za-z_]\w*(?=\(|$)|(?<=:)[A-Za-z_]\w*")
 
 # What users call, by module and class: no code of ours has to.
 FACE = {
-    "ivm.cluster.database.ShardedDatabase",
+    "ivm.cluster.driver.database.ShardedDatabase",
     "ivm.session.cursor.Cursor",
     "ivm.session.database.Database",
     "ivm.session.delivering.Delivery",

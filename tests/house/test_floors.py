@@ -59,11 +59,13 @@ def half_breaches(module: Module) -> list[str]:
 
 def room_breaches(module: Module) -> list[str]:
     """Imports of a room by one that stands before it."""
-    here = next((number for number, room in enumerate(ROOMS) if is_within(module.name, room)), len(ROOMS))
     return [
-        f"{module.path}:{line}: {ROOMS[here]} imports {target}"
+        f"{module.path}:{line}: {room} imports {target}"
+        for rooms in ROOMS
+        for number, room in enumerate(rooms)
+        if is_within(module.name, room)
         for line, target in targets(module)
-        if any(is_within(target, room) for room in ROOMS[here + 1 :])
+        if any(is_within(target, behind) for behind in rooms[number + 1 :])
     ]
 
 

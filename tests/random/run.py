@@ -15,8 +15,8 @@ import duckdb
 import pyarrow as pa
 
 import ivm
-from ivm.cluster.database import ShardedCore
-from ivm.cluster.transport import InProcess
+from ivm.cluster.driver.database import ShardedCore
+from ivm.cluster.driver.transport import InProcess
 from ivm.session.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.by_value import differences

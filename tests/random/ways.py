@@ -10,8 +10,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from ivm.cluster.filler import Pace
-from ivm.cluster.transport import InProcess
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.transport import InProcess
 from tests.engine.chunks import chunks_of, sizes_from
 from tests.random.places import Connect, Directory, Place
 

@@ -15,10 +15,10 @@ import pytest
 
 import ivm
 import ivm.spark
-from ivm.cluster.driver import Driver
-from ivm.cluster.filler import Pace
-from ivm.cluster.logs import LARGE
-from ivm.cluster.protocol import Unlike
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.files.logs import LARGE
+from ivm.cluster.protocol.terms import Unlike
 from ivm.session.database import core_of
 from ivm.session.oracle import VerificationError
 from ivm.spark.cluster import OnSpark

@@ -16,7 +16,7 @@ KeyError: 'first'
 During handling of the above exception, another exception occurred:
 
 Traceback (most recent call last):
-  File "/opt/ivm/cluster/copies.py", line 7, in task
+  File "/opt/ivm/cluster/shard/copies.py", line 7, in task
     raise StorageError(message)
 ivm.catalog.errors.StorageError: cannot read s3://b/log/7: it is cut off
 at byte 100

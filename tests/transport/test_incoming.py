@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import ivm
 import ivm.spark
-from ivm.cluster import csv_pieces, file_parts
+from ivm.cluster.queries import csv_pieces, file_parts
 from ivm.session.database import core_of
 from ivm.spark import loader
 from ivm.spark.cluster import OnSpark

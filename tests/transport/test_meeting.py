@@ -8,8 +8,8 @@ import random
 import pytest
 
 from ivm.catalog.errors import ClusterError, StorageError
-from ivm.cluster.files import Files
-from ivm.cluster.folders import address_of
+from ivm.cluster.files.files import Files
+from ivm.cluster.files.folders import address_of
 from ivm.spark.meeting import answer_of, meet
 from tests.cluster.faulty import Faulty, Rates
 from tests.cluster.memory import MemoryFolder

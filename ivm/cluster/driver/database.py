@@ -1,0 +1,191 @@
+"""A database over shards, with the face of the one that people know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import cast
+
+import pyarrow as pa
+
+from ivm.arguments import at_least_one, whole_number
+from ivm.catalog.altering import Altered
+from ivm.catalog.catalog import Catalog
+from ivm.catalog.names import key
+from ivm.catalog.schema import Table
+from ivm.cluster.driver.coming import Coming
+from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.explain import explained
+from ivm.cluster.driver.introspection import SHARDED
+from ivm.cluster.driver.loader import Loader
+from ivm.cluster.driver.meeting import some_rows
+from ivm.cluster.driver.rescaling import rescale
+from ivm.cluster.driver.tables import NewTable
+from ivm.cluster.driver.transport import InProcess, share_functions, share_names
+from ivm.cluster.files.ledger import InMemory
+from ivm.cluster.planning.planning import Gone, is_kept
+from ivm.cluster.planning.reading import ShardedView, whole_changes
+from ivm.cluster.protocol import orders
+from ivm.cluster.protocol.placing import placement_of
+from ivm.cluster.protocol.questions import Question
+from ivm.cluster.shard.resident import Resident
+from ivm.durable.restore import bound_again
+from ivm.engine.engine import Engine
+from ivm.engine.lasting import kept_since
+from ivm.engine.view import Contents, Installed, View
+from ivm.render.scalars.compiler import Compiler
+from ivm.results.difference import replaced
+from ivm.session.core import Core
+from ivm.session.database import Database
+from ivm.trace.helpers import Helpers
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.turns import Turns
+
+
+class ShardedCore(Core):
+    """What a database over shards is made of: the driver stands where another has its engine."""
+
+    def __init__(self, driver: Driver, *, external_access: bool) -> None:
+        # It answers what statements ask of an engine; what goes further asks `is_whole` first.
+        super().__init__(cast(Engine, driver), external_access=external_access)
+        self.driver = driver
+        self.relations = SHARDED
+        driver.past.present = self.clock.present
+        self.distribution = partial(explained, driver)
+        self.some_rows = partial(some_rows, driver)
+        self.comes_with = Coming
+        self.parts = partial(parts_here, driver)
+        self.loads = Loader(self, driver)
+
+    def view(self, name: str) -> View:
+        """What reads a maintained view. Raises BindError."""
+        with self.lock:
+            name = self.maintained(name).definition.name
+            dictionary = self.engine.dictionary
+            return ShardedReader(name, self.installed, lambda: dictionary, self.readable, self.lock, self.driver)
+
+    def moves(self, change: Altered) -> bool:
+        """Whether a row goes to another shard by the columns that the table is to have."""
+        old, new = placement_of(change.old), placement_of(change.table)
+        return new != old.moved(lambda c: change.taken.index(c) if c in change.taken else None)
+
+    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
+        """See `Core.difference`. The rows of the successor are not there before its definition is published."""
+        driver, before, name = self.driver, self.driver.contents(view), successor.definition.name
+        return cache(lambda: replaced(before.changes(driver.time), driver.contents(name).changes(driver.time)))
+
+
+def parts_here(driver: Driver, view: str) -> Sequence[Installed]:
+    """The parts of a view that are in this process; none where shards are elsewhere. The caller has the lock."""
+    shards = driver.transport.residents if isinstance(driver.transport, InProcess) else ()
+    return [each.engine.views[view] for each in shards]
+
+
+class ShardedReader(View):
+    """Reads one maintained view over shards; see `View`."""
+
+    def __init__(
+        self,
+        name: str,
+        installed: Callable[[str], Installed],
+        dictionary: Callable[[], TextDictionary],
+        readable: Callable[[], tuple[int, int]],
+        lock: Turns,
+        driver: Driver,
+    ) -> None:
+        super().__init__(name, installed, dictionary, readable, lock)
+        self._driver = driver
+
+    def _contents(self, as_of: int | None = None) -> Contents:
+        if as_of is not None:
+            as_of = whole_number(as_of, "as_of")
+        with self._lock:
+            if as_of is not None:
+                self._check_readable(as_of, self._readable()[0])
+            return cast(Contents, self._driver.contents(self._installed.definition.name, as_of))
+
+    def changes(self, after: int, until: int | None = None) -> pa.Table:
+        """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
+        with self._lock:
+            driver, name = self._driver, self._installed.definition.name
+            since = kept_since(parts_here(driver, name), driver.since, driver.time)
+            first, last = self._between(after, until, since)
+            parts = driver.ask(Question("history", name, last, after=first))
+            whole = whole_changes(parts, driver.views[name])
+            return parts[0] if whole is None else whole
+
+    def _between(self, after: int, until: int | None, since: int | None = None) -> tuple[int, int]:
+        """Two times, of which both can be read, `since` a time if it is another for the view. BindError."""
+        since = self._readable()[0] if since is None else since
+        until = self._driver.time if until is None else whole_number(until, "until")
+        after = whole_number(after, "after")
+        for each in (after, until):
+            self._check_readable(each, since)
+        return after, until
+
+
+class ShardedDatabase(Database):
+    """A database over shards."""
+
+    def rescale(self, shards: int) -> None:
+        """Spread the same tables and views over another number of shards.
+
+        All stays as it is: the logical time, who listens, the batches of sources; times before cannot be read any more.
+        Others wait meanwhile. On any error nothing has changed; where StorageError leaves that open, as it may of a
+        commit, whoever opens the database anew sees. Cost: that of reading all tables and filling all views, and the
+        memory of both for that time.
+        """
+        count, core = at_least_one(shards, "shards"), self._open
+        assert isinstance(core, ShardedCore), "it is made of one"
+        rescale(core, core.driver, count)
+
+
+def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
+    """Let a database that has just been made know what was defined before it; no shard is asked."""
+    driver, catalog = core.driver, Catalog()
+    for text in definitions:
+        definition = orders.read(text)
+        assert isinstance(definition, orders.Definition), "a commit defines nothing"
+        before, catalog = catalog, definition.catalog(catalog)
+        _put_again(driver, before, catalog, definition)
+    core.catalog.become(catalog)
+
+
+def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: orders.Definition) -> None:
+    """What was defined once."""
+    beside = driver.beside({}, frozenset(definition.anew))
+    anew = {key(name) for name in definition.anew}
+    new = [entry for n, entry in catalog.content.items() if before.content.get(n) is not entry or n in anew]
+    beside.placed |= {each.name: (placement_of(each), 1) for each in new if isinstance(each, Table)}
+    views = dict[str, tuple[ShardedView | None, str | None]]()
+    for entry in new:
+        if not isinstance(entry, Table):
+            bound, there = bound_again(entry, catalog), driver.views.get(entry.name)
+            if entry.maintained and is_kept(entry, before, definition.anew):
+                assert there is not None, "it was there"
+                views[entry.name] = there.of(entry), bound.oracle_sql
+            else:
+                made = beside.plan(entry, bound.relation, definition.sizes) if entry.maintained else None
+                views[entry.name] = made, bound.oracle_sql
+    guarding = beside.guard(before, catalog, driver.guards, definition.made, lambda: definition.sizes)
+    driver.guard(guarding)
+    gone = Gone.between(before, catalog)
+    for name in gone.tables:
+        driver.put_table(name, None)
+    for name in gone.views:
+        driver.put(name, None, None)
+    for name in guarding:  # those that are new are among them
+        driver.put_table(name, NewTable(catalog.table(name)))
+    driver.put_all(views, beside)
+    driver.sweep()
+
+
+def in_process(shards: int, history: int, compile: str, sharing: bool, external_access: bool) -> Database:
+    """A database over so many shards in this process, in memory."""
+    compiler = None if compile == "off" else Compiler(wait=compile == "wait")
+    residents = [Resident(number, shards, compiler, history, sharing=sharing) for number in range(shards)]
+    driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
+    core = ShardedCore(driver, external_access=external_access)
+    share_functions(residents, core.functions)
+    share_names(residents, driver.listeners.names)
+    return ShardedDatabase(core)

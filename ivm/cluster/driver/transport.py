@@ -1,0 +1,157 @@
+"""What carries orders to shards, wherever they are, and brings back how they fared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from ivm.called import Functions
+from ivm.catalog.errors import Error
+from ivm.cluster.driver.filler import Pace
+from ivm.cluster.driver.named import NamesOfDriver
+from ivm.cluster.files.versions import Version
+from ivm.cluster.protocol.questions import Question
+from ivm.cluster.protocol.selection import Selection
+from ivm.cluster.protocol.terms import Failure, Group, Order, Status
+from ivm.cluster.protocol.wire import Part, Said, heard, parts, said_of
+from ivm.cluster.shard.answers import answer, rows_for
+from ivm.cluster.shard.resident import Resident
+from ivm.engine.lasting import hold_for
+from ivm.engine.transaction import Change
+from ivm.subscriptions.names import Names
+
+Given = Sequence[Change]
+"""What the driver has for shards at the first level, in its order."""
+
+
+class Transport(Protocol):
+    """See above. One thread at a time uses it."""
+
+    shards: int
+    pace: Pace
+    """How much of filling a view is done between commits."""
+
+    def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
+        """Take an order through all levels of all shards: of each group the status of the last.
+
+        `frames`: rows of tables that the driver does not have, as this transport knows them, to be applied by `mode`;
+        or a `Selection` of what shards have as of the version before.
+        """
+        ...
+
+    def anew(self, shards: int, time: int, name: str) -> Transport:
+        """So many new shards beside these, to which nothing has happened up to a time, for the chain of a name."""
+        ...
+
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Any]:
+        """All rows of tables as of a version, as frames that `run` takes to so many new shards; see `anew`."""
+        ...
+
+    def settle(self, published: Version) -> None:
+        """The last order has been published, or else it never will be. It may be interrupted, and called again."""
+        ...
+
+    def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
+        """What each shard answers as of a version, by their numbers."""
+        ...
+
+    def leave(self) -> None:
+        """Let go of these shards, as there are others for the same database; who has them goes on."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the shards."""
+        ...
+
+
+def share_functions(residents: Iterable[Resident], functions: Functions) -> None:
+    """Have shards of this process call the functions of the application's."""
+    for each in residents:
+        each.engine.renderer.functions = functions
+        each.catalog.functions = functions.declared
+
+
+def share_names(residents: Iterable[Resident], names: Names) -> None:
+    """Have shards of this process keep what was not acknowledged by those who listen by a driver's names."""
+    for each in residents:
+        each.engine.listeners.names = NamesOfDriver(names)
+
+
+def keep_for_names(transport: Transport, names: Names) -> None:
+    """Have shards, if they are in this process, go by what views are called by now."""
+    for each in transport.residents if isinstance(transport, InProcess) else ():
+        hold_for(names, each.engine.views)
+
+
+class InProcess:
+    """Shards in this process, in memory: one steps after the other."""
+
+    pace = Pace(1 << 16, 1 << 15, 20)
+
+    def __init__(self, residents: Sequence[Resident]) -> None:
+        self.shards = len(residents)
+        self.residents = residents
+        self._tried = Version()
+
+    def anew(self, shards: int, time: int, name: str) -> InProcess:
+        """See `Transport.anew`."""
+        engine = self.residents[0].engine
+        compiler, sharing = engine.renderer.compiler, engine.renderer.sharing
+        residents = [Resident(n, shards, compiler, engine.past.history, sharing=sharing) for n in range(shards)]
+        for each in residents:
+            each.engine.begin_at(time)
+        share_functions(residents, engine.renderer.functions)
+        names = engine.listeners.names
+        share_names(residents, names.names if isinstance(names, NamesOfDriver) else names)
+        return InProcess(residents)
+
+    def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
+        """See `Transport.run`; frames are what is said by several, or selections. All shards are one group."""
+        self._tried, group = Version(order.version, order.id), Group(0, 1)
+        messages = [self._message(said_of(given))]
+        for frame in frames.values():
+            messages += map(self._message, self._selected(frame) if isinstance(frame, Selection) else frame)
+        for level in range(1, order.levels + 1):
+            inputs, said = heard(messages), list[Said]()
+            for number, resident in enumerate(self.residents):
+                try:
+                    said += resident.step(order, level, inputs.get(number, ()))
+                except Error as error:
+                    return [Status(group, level, (), Failure(type(error).__name__, str(error)))]
+            messages = [self._message(said)]
+        return [Status(group, order.levels, ())]
+
+    def _message(self, said: Iterable[Said]) -> Sequence[Part]:
+        return parts(said, self.shards, 1)[0]
+
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Sequence[Sequence[Said]]]:
+        """See `Transport.rows`."""
+        return {name: [said for resident in self.residents for said in rows_for(resident, [name])] for name in tables}
+
+    def _selected(self, selection: Selection) -> list[list[Said]]:
+        from ivm.cluster.shard.selecting import selected  # noqa: PLC0415  DuckDB, which other commits need not load
+
+        return [said for resident in self.residents for said in selected(resident, selection, self.shards)]
+
+    def settle(self, published: Version) -> None:
+        """See `Transport.settle`."""
+        is_published = (published.version, published.id) == (self._tried.version, self._tried.id)
+        for resident in self.residents:
+            if is_published:
+                resident.keep()
+            else:
+                resident.undo()
+
+    def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
+        """See `Transport.ask`."""
+        return [answer(resident, question) for resident in self.residents]
+
+    def leave(self) -> None:
+        """See `Transport.leave`: what compiles for them is that of the others."""
+
+    def close(self) -> None:
+        """End what compiles for the shards."""
+        for compiler in {id(each): each for resident in self.residents for each in resident.engine.compilers}.values():
+            compiler.close()

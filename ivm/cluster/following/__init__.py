@@ -1,0 +1,1 @@
+"""What has changed in a followed view between two times, by files."""

@@ -1,0 +1,1 @@
+"""What the driver and each shard plan alike: views over shards, guards, levels."""

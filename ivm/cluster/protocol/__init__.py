@@ -1,0 +1,1 @@
+"""What a driver and shards say to each other, and which shard a row is for."""

@@ -1,0 +1,1 @@
+"""Queries that shards, or tasks, answer each for itself."""

@@ -1,0 +1,1 @@
+"""A part of the data: an engine that carries out orders, and the copies of it."""
