@@ -61,8 +61,10 @@ def test_a_job_goes_on_from_what_keepers_were_told(numbers, spark, monkeypatch):
     told, messages, run = list[list[tuple[int, bytes]]](), Bringer.messages, direct.run
 
     def brought(*given):
-        told.append(messages(*given))
-        return told[-1]
+        found = messages(*given)
+        assert found is not None
+        told.append(found)
+        return found
 
     def lost(*given):
         run(*given)
