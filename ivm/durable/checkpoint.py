@@ -17,7 +17,7 @@ from ivm.durable.on_disk import OnDisk, WrittenState
 from ivm.durable.payload import definition_of
 from ivm.durable.rows import write_rows
 from ivm.plan.identity import Identities
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
 from ivm.trace.turns import Turns
@@ -93,13 +93,13 @@ class Checkpoints:
         self._journal.sync()  # so that there is little to write and to sync while nobody commits
         with core.definitions:
             core.begin_defining(None)
-            identify(core.engine, self._identities)
+            identify(engine_of(core), self._identities)
             with core.lock:
                 if self._has(self._journal.finish()):
                     return None
                 record = self._journal.begin_file()
                 written = {plan: (each.node, each.updates) for plan, each in on_disk.states.items()}
-                return moment_of(core.engine, core.catalog, record, self._identities, written)
+                return moment_of(engine_of(core), core.catalog, record, self._identities, written)
 
     def _write(self, moment: Moment) -> None:
         known, files = self._on_disk, Files(self._storage, self._on_disk.next)

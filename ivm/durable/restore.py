@@ -23,7 +23,7 @@ from ivm.engine.declaring import referred_first
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.defining import install
 from ivm.sql.bind import BoundQuery, bind, with_names
 from ivm.storage.storage import Storage
@@ -52,9 +52,9 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
 
 
 def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
-    catalog, on_disk = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest)
-    core.engine.begin_at(manifest.time)
-    core.engine.batches.update(manifest.batches)
+    catalog, on_disk, engine = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest), engine_of(core)
+    engine.begin_at(manifest.time)
+    engine.batches.update(manifest.batches)
     _expect_functions(core, catalog.views)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
     for table in referred_first(catalog.tables):
@@ -66,10 +66,10 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
         sizes = manifest.planned.get(view.name, {})
         on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], sizes, saved)
     indexes.clear()  # views have those that they need
-    if core.engine.past.history:  # each table and view knows by itself since when it can be read
-        kept = [view.log.sealed.since for view in core.engine.views.values()]
-        kept += [store.begins for store in core.engine.tables.values()]
-        core.engine.begin_at(manifest.time, max(0, min(kept, default=manifest.time)))
+    if engine.past.history:  # each table and view knows by itself since when it can be read
+        kept = [view.log.sealed.since for view in engine.views.values()]
+        kept += [store.begins for store in engine.tables.values()]
+        engine.begin_at(manifest.time, max(0, min(kept, default=manifest.time)))
     on_disk.states = saved.restored
     return on_disk
 
@@ -83,7 +83,7 @@ def install_again(core: Core, catalog: Catalog, view: View) -> None:
 def install_at_once(core: Core, catalog: Catalog, view: View) -> None:
     """As `install_again`, but nobody comes in between; the caller has the lock."""
     _expect_functions(core, [view])
-    bound, engine = bound_again(view, catalog), core.engine
+    bound, engine = bound_again(view, catalog), engine_of(core)
     planned = engine.planned(bound.relation) if view.maintained else None
     installed = None if planned is None else engine.installed(view, planned, lambda progress: None)
     engine.put(view.name, installed, bound.oracle_sql)
@@ -139,10 +139,10 @@ class Saved:
 
 
 def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
-    files, tables = manifest.tables[table.name], core.engine.tables
-    declared = tables.made(table)
+    files, engine = manifest.tables[table.name], engine_of(core)
+    declared = engine.tables.made(table)
     batches, dead, lives = read_rows(reading, files, table)
-    keeps = bool(core.engine.past.history)
+    keeps = bool(engine.past.history)
     try:
         numbering = declared.store.load(batches, dead, manifest.time, lives if keeps else None)
     except (Error, pa.ArrowException, KeyError, TypeError, ValueError) as error:
@@ -150,15 +150,15 @@ def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Tabl
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
     if keeps:
         declared.store.begins = lives.since
-    core.engine.put_table(table.name, declared)
+    engine.put_table(table.name, declared)
     on_disk.tables[table.name] = as_read(files, numbering, [field.name for field in table.fields], len(dead))
 
 
 def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:
     """The indexes that tables had, made side by side."""
-    found = []
-    for name, keys in manifest.indexes.items() if core.engine.renderer.sharing else ():
-        table = core.engine.tables[name]
+    found, engine = [], engine_of(core)
+    for name, keys in manifest.indexes.items() if engine.renderer.sharing else ():
+        table = engine.tables[name]
         found += [table.arrangement(tuple(key)) for key in keys]
         table.store.columns.settle(sorted({column for key in keys for column in key}))
     with ThreadPoolExecutor(2, "ivm-index") as beside:
@@ -171,7 +171,7 @@ def _restore_view(
     core: Core, catalog: Catalog, view: View, bound: BoundQuery, sizes: Mapping[str, float], saved: Saved
 ) -> bool:
     """Install a view with the states that were saved; where some cannot be read, without these. Whether some lacked."""
-    renderer, known = core.engine.renderer, False
+    renderer, known = engine_of(core).renderer, False
     while True:
         saved.missed.clear()
         renderer.saved = saved
