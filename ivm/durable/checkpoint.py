@@ -15,7 +15,7 @@ from ivm.durable.manifest import Manifest, write_manifest
 from ivm.durable.moment import Moment, identify, moment_of
 from ivm.durable.on_disk import OnDisk, write_moment
 from ivm.plan.identity import Identities
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
 from ivm.storage.whole import InStorage
@@ -92,12 +92,12 @@ class Checkpoints:
         self._journal.sync()  # so that there is little to write and to sync while nobody commits
         with core.definitions:
             core.begin_defining(None)
-            identify(core.engine, self._identities)
+            identify(engine_of(core), self._identities)
             with core.lock:
                 if self._has(self._journal.finish()):
                     return None
                 record = self._journal.begin_file()
-                return moment_of(core.engine, core.catalog, record, self._identities, on_disk.updates)
+                return moment_of(engine_of(core), core.catalog, record, self._identities, on_disk.updates)
 
     def _write(self, moment: Moment) -> None:
         known, files = self._on_disk, Files(InStorage(self._storage), self._on_disk.next)

@@ -24,7 +24,7 @@ from ivm.engine.engine import Engine
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.defining import install
 from ivm.sql.bind import BoundQuery, bind, with_names
 from ivm.storage.storage import Storage
@@ -53,22 +53,22 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
 
 
 def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
-    catalog, on_disk = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest)
-    core.engine.begin_at(manifest.time)
-    core.engine.batches.update(manifest.batches)
+    catalog, on_disk, engine = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest), engine_of(core)
+    engine.begin_at(manifest.time)
+    engine.batches.update(manifest.batches)
     _expect_functions(core, catalog.views)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
-    restore_tables(core.engine, reading, manifest, catalog.tables, on_disk)
-    indexes = made_indexes(core.engine, manifest)
+    restore_tables(engine, reading, manifest, catalog.tables, on_disk)
+    indexes = made_indexes(engine, manifest)
     saved = Saved(reading, manifest.states)
     core.catalog.become(catalog)
     for view in catalog.views:
         on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name), saved)
     indexes.clear()  # views have those that they need
-    if core.engine.past.history:  # each table and view knows by itself since when it can be read
-        kept = [view.log.sealed.since for view in core.engine.views.values()]
-        kept += [store.begins for store in core.engine.tables.values()]
-        core.engine.begin_at(manifest.time, max(0, min(kept, default=manifest.time)))
+    if engine.past.history:  # each table and view knows by itself since when it can be read
+        kept = [view.log.sealed.since for view in engine.views.values()]
+        kept += [store.begins for store in engine.tables.values()]
+        engine.begin_at(manifest.time, max(0, min(kept, default=manifest.time)))
     on_disk.states = saved.restored
     return on_disk
 
@@ -82,7 +82,7 @@ def install_again(core: Core, catalog: Catalog, view: View) -> None:
 def install_at_once(core: Core, catalog: Catalog, view: View) -> None:
     """As `install_again`, but nobody comes in between; the caller has the lock."""
     _expect_functions(core, [view])
-    bound, engine = bound_again(view, catalog), core.engine
+    bound, engine = bound_again(view, catalog), engine_of(core)
     planned = engine.planned(bound.relation) if view.maintained else None
     installed = None if planned is None else engine.installed(view, planned, lambda progress: None)
     engine.put(view.name, installed, bound.oracle_sql)
@@ -183,7 +183,7 @@ def _restore_view(
 
     `planned`: by which sizes it was planned; None: it was not there, and nothing was saved.
     """
-    renderer, known = core.engine.renderer, False
+    renderer, known = engine_of(core).renderer, False
     while True:
         saved.missed.clear()
         renderer.saved = saved

@@ -118,7 +118,6 @@ class Resident:
             self.engine.reach(self._idle.time)
             self._idle = None
         if self._committing:
-            self.engine.ready()
             self.engine.keep()
             self.engine.tidy_all_texts()
             self._committing = False
@@ -216,7 +215,7 @@ class Resident:
             if distributed.level != level:
                 continue
             if name in new:
-                rows = self.teller.held_then(new[name], self.engine.under_way)
+                rows = self.teller.held_then(new[name], self.engine.under_way.time)
             else:
                 rows = view_changes(guard.view, self.engine.changed(name), self.engine.dictionary)
             if rows is not None:
