@@ -82,7 +82,8 @@ def cluster(
         figures += _of_spreading(detail["spread"], wait)
     parameters = {
         "sf": sf, "views": views, "spark": spark, "shards": shards, "orders": orders, "commits": commits,
-        "large": large, "passes": passes, "counted": counted, "batches": batches, "over": over, "changes": changes, "wait": wait,
+        "large": large, "passes": passes, "counted": counted, "batches": batches,
+        "over": over, "changes": changes, "wait": wait,
     }  # fmt: skip
     output.save("cluster", parameters, figures, detail, json_file, began)
 

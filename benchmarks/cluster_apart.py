@@ -1,4 +1,4 @@
-"""A database whose shards are in this process, and say to each other what they would as several: messages, by a folder."""
+"""A database over shards of this process that say to each other what they would as several processes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ SMOKE = Size(
     views="q3,q6", batches="1000", rows="5", commits=5, stream_batch=600, active=1, every=5, again=1, keys=2_000,
     rate=20_000, rates=1, seconds=0.05, group_rows=500, group_commits=5, cases="delete-max", waiting_rows=500,
     listeners=3, kinds="join", durable_views="q3", opened_views="q3", log_mib=0, threads=(1,),
-    spark="", over="1,2", over_changes="100", loops="reach,triangles-skewed", loop_scale=0.001, loop_steps=20, other_modes=False, demo=False,
+    spark="", over="1,2", over_changes="100", loops="reach,triangles-skewed",
+    loop_scale=0.001, loop_steps=20, other_modes=False, demo=False,
 )  # fmt: skip
 """To see that everything works."""
 

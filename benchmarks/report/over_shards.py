@@ -64,8 +64,9 @@ def _in_one_process(found: Found) -> str:
         points = series.setdefault(f"{each.of['changes']:,} changes", [])
         series[f"{each.of['changes']:,} changes"] = [*points, (float(each.of["shards"]), each.value * 1e3)]
     said = (
-        "Over shards of one process, one after the other: in memory; with messages and logs as several processes, eight "
-        "at most, write them to a directory; and where each call of the folder takes as long as that of an object store "
+        "Over shards of one process, one after the other: in memory; with messages and logs as several processes, "
+        "eight at most, write them to a directory; and where each call of the folder takes as long as that of an "
+        "object store "
         f"({', '.join(f'{each} ms' for each in waits)})."
     )
     return (
