@@ -80,9 +80,7 @@ class Apart(InProcess):
 
         return Copies(Versions(self._files), made, EXCHANGE)
 
-    def _task(
-        self, order: Order, group: int, level: int, said: Sequence[Message]
-    ) -> tuple[Sequence[Message], Status]:
+    def _task(self, order: Order, group: int, level: int, said: Sequence[Message]) -> tuple[Sequence[Message], Status]:
         payloads = [each.payload for each in said if each.to == group]
         return self._copies[group].run(order, Group(group, self._groups), level, payloads)
 

@@ -43,13 +43,12 @@ def _on_spark(found: Found) -> str:
         for each in found.select("cluster", "large commit")
     ]
     killed = [(str(each.of["what"]), number(each)) for each in found.select("cluster", "killed")]
-    return (
-        text("On a Spark cluster of this machine: commits of what the driver has and of DataFrames, and kills.")
-        + beside(
-            table(("commit", "seconds", "of them in engines"), rows),
-            table(("large commit", "changes a second", "by engines alone"), large),
-            table(("killed", "seconds more"), killed),
-        )
+    return text(
+        "On a Spark cluster of this machine: commits of what the driver has and of DataFrames, and kills."
+    ) + beside(
+        table(("commit", "seconds", "of them in engines"), rows),
+        table(("large commit", "changes a second", "by engines alone"), large),
+        table(("killed", "seconds more"), killed),
     )
 
 
