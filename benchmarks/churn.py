@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 import ivm
 from ivm.benchmarks.long_run import fresh_process, memory, options
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 MOST = 1.2
@@ -84,7 +85,7 @@ def churn(db: ivm.Database, rows: int, seconds: float, chance: random.Random) ->
             passing = f"SELECT id, s || 'suffix {n}' AS y FROM t WHERE s < '{n}'"
             db.sql(f"CREATE OR REPLACE MATERIALIZED VIEW passing AS {passing}")
         if now >= told:
-            texts = core_of(db).engine.text_bytes() / 2**20
+            texts = engine_of(core_of(db)).text_bytes() / 2**20
             yield (
                 f"{now:6.0f} s: {commits:7} commits, {next(numbers):9} texts, RSS {memory():5.0f} MiB, text "
                 f"{texts:4.0f} MiB, slowest commit {slowest * 1e3:4.0f} ms"

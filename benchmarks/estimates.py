@@ -20,6 +20,7 @@ from ivm.operators.ends import Sink
 from ivm.plan.estimate import rounded
 from ivm.plan.node import Plan, nodes_of
 from ivm.plan.table import ConstantPlan, Named
+from ivm.session.core import engine_of
 from ivm.session.database import Database, core_of
 from ivm.sql.bind import bind
 from ivm.tpch import queries
@@ -90,13 +91,13 @@ def loaded(stream: Stream) -> Database:
 def estimated(db: Database, views: Sequence[str]) -> Iterator[Estimated]:
     """The nodes of the plans of views, tables and constants aside, each once; none of them is installed afterwards."""
     core, seen = core_of(db), set[Plan]()
-    sizes = sampled(core.engine.sizes(), core.engine.tables)
+    sizes = sampled(engine_of(core).sizes(), engine_of(core).tables)
     for view in views:
-        plan = core.engine.planned(bind(queries.text(view), core.catalog).relation).plan
+        plan = engine_of(core).planned(bind(queries.text(view), core.catalog).relation).plan
         for node in nodes_of(plan):
             if node not in seen and not isinstance(node, ConstantPlan | Named):
                 seen.add(node)
-                yield Estimated(view, node.short_text(), sizes.count(node), _there(core.engine, node))
+                yield Estimated(view, node.short_text(), sizes.count(node), _there(engine_of(core), node))
 
 
 class _Counted(ViewLog):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import ivm
 from ivm import duck
 from ivm.render.scalars import compiler
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 _MIB = 1 << 20
@@ -33,7 +34,7 @@ def parts(db: ivm.Database, folder: Path) -> dict[str, float]:
     found["Arrow"] = pa.total_allocated_bytes() / _MIB
     found["DuckDB"] = _duckdb()
     with core.lock:
-        engine = core.engine
+        engine = engine_of(core)
         found["state"], found["text"] = engine.state_bytes() / _MIB, engine.text_bytes() / _MIB
         found["codes"], found["nodes"] = engine.dictionary.count, len(engine.renderer.graph.nodes)
         found["listeners"] = len(list(engine.listeners.of(None)))

@@ -12,8 +12,8 @@ from unittest.mock import patch
 _PLACES = {
     "parse": ("ivm.session.database.statements_of",),
     "bind": ("ivm.session.defining.bind",),
-    "optimize": ("ivm.engine.engine.optimize",),
-    "lower": ("ivm.engine.engine.Engine.existing", "ivm.engine.engine.lower"),
+    "optimize": ("ivm.engine.part.optimize",),
+    "lower": ("ivm.engine.part.Part.existing", "ivm.engine.part.lower"),
     "rehearse": ("ivm.session.defining.rehearse",),
     "index": (
         "ivm.trace.rows.table_store.TableStore.arrangement",

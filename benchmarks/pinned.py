@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import ivm
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 
 @contextlib.contextmanager
 def pinned(db: ivm.Database) -> Iterator[None]:
     """While the block runs, every arrangement that views share now stays, also when its last view goes."""
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     nodes = [node for plan, node in engine.renderer.rendered.items() if isinstance(plan, ArrangementPlan)]
     for node in nodes:
         node.owners["pinned"] = None

@@ -24,6 +24,7 @@ from ivm.benchmarks.phases import Clock, clocked
 from ivm.benchmarks.pinned import pinned
 from ivm.benchmarks.process import Steps, answer, task
 from ivm.benchmarks.warm_up import warm_up
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.tpch import queries
 from ivm.tpch.reader import Stream, StreamBatch, open_stream
@@ -184,7 +185,7 @@ class _Run:
         }
 
     def _indexes(self) -> set[int]:
-        return {id(each) for store in core_of(self.db).engine.tables.values() for each in store.arrangements()}
+        return {id(each) for store in engine_of(core_of(self.db)).tables.values() for each in store.arrangements()}
 
     def _retire(self, view: str) -> None:
         self.active.remove(view)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from ivm.engine.installing import Progress
+    from ivm.engine.reader import View
     from ivm.engine.transaction import Transaction
-    from ivm.engine.view import View
     from ivm.results.result import Result
     from ivm.session.cursor import Cursor
     from ivm.session.database import Database
@@ -98,7 +98,7 @@ _PLACES = {
     "Transaction": "ivm.engine.transaction",
     "VerificationError": "ivm.session.oracle",
     "Verified": "ivm.session.oracle",
-    "View": "ivm.engine.view",
+    "View": "ivm.engine.reader",
     "ViewInfo": "ivm.session.introspection",
 }
 """Where a name is, that is imported when it is first asked for: the engine takes some tenths of a second."""
@@ -229,7 +229,7 @@ def connect(
         compiler = None if compile == "off" else Compiler(wait=compile == "wait")
         engine = Engine(compiler, kept, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
         if recursion_limit is not None:
-            engine.renderer.recursion_limit = recursion_limit
+            engine.recursion_limit = recursion_limit
         core = Core(engine, external_access=external_access)
         for each in called:
             create_function(core, each)

@@ -23,9 +23,9 @@ from ivm.catalog.errors import Error, InterfaceError, StorageError
 from ivm.durable.payload import COMMIT, catalog_of, read_head
 from ivm.durable.recovery import Known, Reached, reached
 from ivm.durable.restore import install_at_once
-from ivm.engine.engine import Engine
+from ivm.engine.backend import Backend
 from ivm.results.difference import replaced
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.succession import reason_to_end
 from ivm.storage.directory import Directory
 from ivm.storage.log import first_of, log_files, log_name
@@ -181,7 +181,7 @@ class Following:
         content = catalog_of(head, self._core.catalog.fixed()).content
         made = {each["table"] for each in head.get("made", ())}
         is_kept = all(content.get(name) is entry for name, entry in there.items())
-        return is_kept and "altered" not in head and made.isdisjoint(self._core.engine.tables)
+        return is_kept and "altered" not in head and made.isdisjoint(engine_of(self._core).tables)
 
     def _goes_on_elsewhere(self) -> bool:
         """Go on to the file behind the one that is at its end, if there is one; whether there may be more."""
@@ -234,7 +234,8 @@ def _become(core: Core, other: Core) -> None:
         else:
             there, to_be = (engine.contents(name).changes(new.time) for engine in (old, new))
             changes[name] = replaced(there, to_be)
-    new.listeners, new.renderer.functions, new.past.present = listeners, core.functions, core.clock.present
+    new.listeners = listeners
+    new.begin_with(core.functions, core.clock.present)
     core.engine = new
     core.catalog.become(other.catalog)
     mark = os.urandom(8).hex()  # it may be made anew twice at one time
@@ -246,7 +247,7 @@ def _become(core: Core, other: Core) -> None:
     _let_go(old)
 
 
-def _let_go(engine: Engine) -> None:
+def _let_go(engine: Backend) -> None:
     for compiler in engine.compilers:
         compiler.close()
 

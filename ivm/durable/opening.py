@@ -11,8 +11,8 @@ from ivm.durable import ending
 from ivm.durable.following import Following, follow_on
 from ivm.durable.recovery import Told, open_storage, reached
 from ivm.engine.installing import Progress
-from ivm.session.core import Core
-from ivm.session.introspection import RELATIONS, following_of
+from ivm.session.core import Core, engine_of
+from ivm.session.introspection import following_of
 from ivm.session.subscribed_queries import forget_unheard
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
@@ -34,8 +34,9 @@ def held(
             forget_unheard(core)  # a crash may leave what was made for a name that was not written
         undo.pop_all()
     core.is_copied = False
-    if core.engine.journal is not None:
-        ending.opened(core, core.engine.journal, storage.where())
+    journal = engine_of(core).journal
+    if journal is not None:
+        ending.opened(core, journal, storage.where())
     return core
 
 
@@ -54,7 +55,7 @@ def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | No
         core.read_only = storage.where()
         if follow:
             following = Following(core, new, directory, there)
-            core.relations = {**RELATIONS, "ivm_following": lambda _: following_of(following)}
+            core.more = {"ivm_following": lambda: following_of(following)}
             follow_on(core, following)
             undo.pop_all()
             return core

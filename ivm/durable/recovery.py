@@ -32,7 +32,7 @@ from ivm.durable.restore import install_again, restore
 from ivm.engine.declaring import declared
 from ivm.engine.installing import Progress
 from ivm.intake.incoming import default_values
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.storage.certain import check_end
 from ivm.storage.log import Durability, Log, first_of, log_files, log_name, reason
 from ivm.storage.record import Record, Torn, records
@@ -59,11 +59,11 @@ def open_storage(
     """Let a new, empty database be the one in `storage`, and outlive the process; see `recover`."""
     try:
         there = read_names(storage)
-        core.engine.listeners.names.begin(there)
+        engine_of(core).listeners.names.begin(there)
         log, on_disk = recover(core, storage, progress)
         if log is not None:
-            journal = core.engine.journal = Journal(storage, log, durability, interval)
-            journal.keep_names(core.engine.listeners.names)
+            journal = engine_of(core).journal = Journal(storage, log, durability, interval)
+            journal.keep_names(engine_of(core).listeners.names)
             core.checkpoints = Checkpoints(core, storage, journal, on_disk)
     except BaseException:
         storage.close()
@@ -211,7 +211,7 @@ class Known:
         self._size, self._done, self._told = size, 0, 0
         self._progress = progress
         self._catalog = core.catalog.fixed()
-        self._replay = Replay(core.engine)
+        self._replay = Replay(engine_of(core))
 
     def add(self, record: Record) -> None:
         """Take over a record."""
@@ -256,13 +256,13 @@ class Known:
 
     @property
     def _keeps_past(self) -> bool:
-        engine = self._core.engine
+        engine = engine_of(self._core)
         keeps = bool(engine.past.history or engine.listeners.names)
         return keeps or any(view.history for view in self._catalog.views)
 
     def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:
         core, catalog = self._core, catalog_of(head, self._catalog)
-        engine, there = core.engine, core.catalog.fixed()
+        engine, there = engine_of(core), core.catalog.fixed()
         emptied = [table for table, rows in made.items() if rows is None and table in engine.tables]
         anew = {key(view.name) for table in emptied for view in there.dependents(table)}  # all rows come again
         for name, entry in [*there.content.items()]:

@@ -1,84 +1,66 @@
-"""The engine below the interface: tables, installed views and the commit that carries changes through all of them."""
+"""The engine below the interface: the commit that carries changes through tables and views, and what is asked of them.
+
+It is the backend of a database whose rows are all here; see `ivm.engine.backend`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
-from time import perf_counter, perf_counter_ns
-from types import MappingProxyType
+from time import perf_counter_ns
 
-from ivm.analysis.tables import sized_by, tables_of
+import pyarrow as pa
+
+from ivm.called import Functions
+from ivm.catalog.altering import Altered
 from ivm.catalog.errors import NumericError, StorageError
-from ivm.catalog.schema import Schema
+from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
-from ivm.dataflow.bits import Bits, led
-from ivm.dataflow.graph import Graph
-from ivm.dataflow.hydration import Installation
+from ivm.dataflow.graph import StillRead
 from ivm.dataflow.node import Node
 from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
-from ivm.engine.decided import Also, Decided
-from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
-from ivm.engine.lasting import hold_for, log_of
-from ivm.engine.past import History, Past
-from ivm.engine.sampled import sampled
-from ivm.engine.tables import Declared, Tables
+from ivm.engine.backend import Reading, Section
+from ivm.engine.explained import explained
+from ivm.engine.installing import renamed
+from ivm.engine.part import Part
+from ivm.engine.past import History
+from ivm.engine.relations import RELATIONS
+from ivm.engine.tables import Declared
 from ivm.engine.transaction import Change, last_time
+from ivm.engine.under_way import Also, UnderWay
 from ivm.engine.view import Contents, Installed
-from ivm.operators.arrange import ArrangeTable
-from ivm.operators.ends import Sink
-from ivm.operators.operator import Operator
-from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.estimate import Estimate, total
-from ivm.plan.existing import Existing, added_state
-from ivm.plan.lower import lower
-from ivm.plan.node import Plan
+from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
-from ivm.subscriptions.listeners import Listeners
 from ivm.subscriptions.piece import Piece, seen_piece
+from ivm.trace.delta import Delta
 from ivm.trace.helpers import Errands, Helpers
-from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.text.sweep import Sweep
 from ivm.trace.time import BEGINNING
-from ivm.trace.turns import Aside, at_once
-from ivm.transform.pipeline import optimize
-
-_NONE: Mapping[str, float] = MappingProxyType({})
+from ivm.trace.turns import Turns
 
 
-class Engine:
-    """Tables and views at one logical time. The database holds a lock around every call, but where none is needed."""
+class Engine(Part):
+    """Tables and views at one logical time. The database holds a lock around every call, but where none is needed.
 
-    is_whole, plans_again = True, False
-    """All rows are here, not spread over shards; there, what is loaded is planned again by the texts of views."""
+    A commit is begun, which takes it through a level of the dataflow, and stepped through further levels, where it has
+    several; then it is decided by one store of an attribute, and settled, which makes it final. Before it is decided,
+    to settle undoes it.
+    """
+
+    is_remote, keeps_unnamed, plans_again = False, True, False
 
     def __init__(
         self, compiler: Compiler | None, history: History, *, sharing: bool = True, memory_limit: int | None = None,
         helpers: Helpers | None = None,
     ) -> None:  # fmt: skip
-        self.dictionary = TextDictionary()
-        self.helpers = Helpers(1) if helpers is None else helpers
-        self.tables = Tables(self.dictionary, lambda: self.time)
-        self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
-        self.views: dict[str, Installed] = {}
-        self._ends: dict[Node, str] = {}
-        self.oracle_sql: dict[str, str] = {}
-        self.channels: dict[str, Schema] = {}
-        """The columns of what comes from other shards, where this is one."""
-        self.past = Past(history)
-        self._sharing = sharing
-        self._memory_limit = memory_limit
-        self._apart: list[Renderer] = []
-        self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
-        self.listeners = Listeners()
-        self._decided: Decided | None = None
+        super().__init__(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
+        self._decided: UnderWay | None = None
         self._errands = Errands(self.helpers, self.renderer.graph.marks.lessons)
         self.journal: Journal | None = None
         """What writes down the commits of a database that outlives its process."""
@@ -86,29 +68,24 @@ class Engine:
         """The number of the last batch of each source that numbers its batches."""
 
     @property
-    def compilers(self) -> Sequence[Compiler]:
-        """What compiles the loops of views; nothing where they are interpreted."""
-        return () if self.renderer.compiler is None else (self.renderer.compiler,)
+    def recursion_limit(self) -> int:
+        """How many rounds a loop may take, where it says nothing itself."""
+        return self.renderer.recursion_limit
 
-    @property
-    def time(self) -> int:
-        """The logical time of the last commit; 0 before the first."""
-        return self.renderer.graph.time
+    @recursion_limit.setter
+    def recursion_limit(self, rounds: int) -> None:
+        self.renderer.recursion_limit = rounds
 
-    @property
-    def is_installing(self) -> bool:
-        """Whether a view is on its way in."""
-        return self.renderer.graph.installation is not None
+    def begin_with(self, functions: Functions, present: Callable[[], int]) -> None:
+        """See `Backend.begin_with`."""
+        self.renderer.functions, self.past.present = functions, present
 
-    @property
-    def since(self) -> int:
-        """The earliest time that can still be read."""
-        return self.past.since(self.time)
+    def check_new(self, entry: Table | Definition) -> None:
+        """See `Backend.check_new`: all can be here."""
 
-    def begin_at(self, time: int, since: int | None = None) -> None:
-        """Nothing has happened yet at this time, and nothing is known of what was before it, or before `since`."""
-        self.renderer.graph.time = time
-        self.past.begin_at(time, since)
+    def moves(self, change: Altered) -> bool:
+        """See `Backend.moves`: no row does."""
+        return False
 
     def put_table(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on, and its rows are those of a commit; None: there is none.
@@ -118,143 +95,44 @@ class Engine:
         self.tables.put(name, declared)
         store = self.tables.get(name)
         if store is not None and store.last_time > self.time:
-            self._decided = Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
+            self._decided = UnderWay(store.last_time, self.since, store.count, perf_counter_ns())
             self.settle()
 
-    def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE, plan: Plan | None = None) -> Planned:
-        """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything.
-
-        `sizes`: of what it reads, where it is to be planned as it was once. `plan`: the one that it had.
-        """
-        started, sized = perf_counter(), frozenset(sized_by(relation))
-        known = {**self.sizes(sized), **sizes}
-        plan = plan or lower(optimize(relation), self.renderer.existing.above(known))
-        told = {name: known[name] for name in sorted(sized & known.keys())}
-        return Planned(plan, frozenset(tables_of(relation)), told, (perf_counter() - started) * 1e3)
-
-    def installed(
-        self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once,
-        renderer: Renderer | None = None,
-    ) -> Installed:  # fmt: skip
-        """See `installing`. `pause` is called after each bit, with what tells how far it is."""
-        told = counting(definition.name, planned.plan, self.sizes, (renderer or self.renderer).was_there, pause)
-        return led(self.installing(definition, planned, aside, renderer), told)
-
-    def installing(
-        self, definition: Definition, planned: Planned, aside: Aside = at_once, renderer: Renderer | None = None
-    ) -> Bits[Installed]:
-        """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
-
-        On any error nothing is left behind. After each bit of it commits and reads may be made, which see nothing of
-        the view; nothing else. They may be made too while `aside` does what it is given; it returns once the caller is
-        alone again. `renderer`: see `beside`; it has the view then.
-        """
-        views, started = {} if renderer is None else renderer.views, perf_counter()
-        renderer, plan = renderer or self.renderer, planned.plan
-        if self._memory_limit is not None:
-            check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
-        if not self._sharing:
-            renderer = renderer.apart()
-            self._apart = [*self._apart, renderer]
-        log = log_of(definition, self.dictionary, self.past, self.time)
-        views[definition.name] = node = yield from self.grown(definition.name, plan, Sink(log), aside, renderer)
-        millis = planned.millis + (perf_counter() - started) * 1e3
-        return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
-
-    def grown(
-        self, name: str, plan: Plan, end: Operator, aside: Aside = at_once, renderer: Renderer | None = None
-    ) -> Bits[Node]:
-        """A new node at the end of a plan, rendered where it is not there yet; on any error nothing is left behind.
-
-        Others may be let in after each bit. `aside`: see `Installation`.
-        """
-        renderer = self.renderer if renderer is None else renderer
-        try:
-            installation = Installation(aside, Errands(self.helpers), self.time)
-            renderer.graph.install(installation)
-            return (yield from installation.bits(renderer.ended(f"view {name}", plan, end)))
-        except BaseException as error:
-            self.sweep()
-            if isinstance(error, NumericError):
-                raise type(error)(f"cannot create view {name} over the rows there are: {error}") from error
-            raise
-
-    def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
-        """The view of a name is this one from now on; see `put_all`."""
-        self.put_all({name: (installed, oracle_sql)})
-
-    def put_all(self, views: Mapping[str, Put], renderer: Renderer | None = None) -> None:
-        """The views of these names are these from now on, in place of those that were there; without SQL there is none.
-
-        None for what is not maintained. `renderer`: in which they were installed `beside` the others, all of whose
-        readers are among them. It may be interrupted, and called again.
-        """
-        for name, (installed, _) in views.items():
-            old = self.views.get(name)
-            if old is not None and old is not installed:
-                old.node.owners.pop(name, None)
-                self._ends.pop(old.node, None)
-                if installed is None or installed.log is not old.log:
-                    self.listeners.names.replace(name, self.time)
-        if renderer is not None:
-            renderer.tables, self.renderer = self.tables, renderer
-            renderer.label_nodes()
-        for name, (installed, oracle_sql) in views.items():
-            if installed is not None:
-                installed.node.owners[name] = None
-                self._ends[installed.node] = name
-            put_or_drop(self.views, name, installed)
-            put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
-            put_or_drop(self.oracle_sql, name, oracle_sql)
-        hold_for(self.listeners.names, self.views)
-        self.sweep()
-
-    def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
-        """What renders views that are to take the place of others, and reads these `tables` in place of those of their
-        names, and none of what reads those, nor what reads `views`, though they are there. Cost: looks at all nodes.
-        """
-        return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
-
-    def sweep(self) -> None:
-        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again."""
-        if self.renderer.graph.installation is not None:
-            self.renderer.graph.installation.errands.wait()
-        gone = self.renderer.graph.unowned()
-        if gone:
-            for renderer in (self.renderer, *self._apart):
-                renderer.forget(gone)
-            self.renderer.graph.remove(gone)
-        self._apart = [renderer for renderer in self._apart if renderer.rendered]
-        self.renderer.graph.installation = None
+    def renamed(self, renaming: Renaming) -> Renderer:
+        """See `Backend.renamed`."""
+        return renamed(self.renderer, renaming)
 
     def commit(
         self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: list[Told] | None = None,
         also: Also | None = None,
     ) -> int:  # fmt: skip
-        """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
-
-        `batch`: which of which source they are. A `trial` gets what would be told, and is undone and not written down.
-        `also` takes effect with it. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
-        StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
+        """See `Commits.commit`. The time is at least `time`. A `trial` gets what would be told, and is undone and not
+        written down.
         """
-        started, journal, graph = perf_counter_ns(), self.journal if trial is None else None, self.renderer.graph
-        time, are_apart = last_time(changes, max(graph.time + 1, time))
+        started, journal = perf_counter_ns(), self.journal if trial is None else None
+        time, are_apart = last_time(changes, max(self.renderer.graph.time + 1, time))
+        are_apart = are_apart and self._tells_times_apart(changes)
         try:
             if journal is not None and also is None:
                 journal.begin(changes, time, batch)
             with self._errands:
-                decided = self._prepared(changes, started, time, are_apart)
-            decided.batch = batch
+                commit = self._begun(changes, time, are_apart)
+                if self.listeners and (views := [self._ends[each] for each in commit.deltas if each in self._ends]):
+                    commit.told = self.listeners.told(partial(self._changes, time, are_apart), views)
+                if self._errands.out:
+                    self._errands.finish()
+            commit.batch, commit.started, commit.deltas = batch, started, {}
             if also is not None:
-                decided.put, decided.work = also.written(changes, time), also.work
+                commit.put, commit.work = also.written(changes, time), also.work
             elif journal is not None:
-                decided.put = journal.commit(changes, time, batch)
-            self._decided = decided if trial is None else None
+                commit.put = journal.commit(changes, time, batch)
+            self._decided = commit if trial is None else None
             if trial is not None:
-                trial += [(those, piece.apart()) for those, piece in decided.told]
+                trial += [(those, piece.apart()) for those, piece in commit.told]
         except NumericError as error:
-            views = self.users_of_nodes().get(id(graph.last), ())
-            raise type(error)(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
+            raise type(error)(
+                f"cannot commit: view {', '.join(self.failed())}: {error}; nothing was changed"
+            ) from error
         except SystemError as error:  # so numba passes on what is raised while it makes Python's objects of a result
             raise error.__cause__ or error from None
         finally:
@@ -265,20 +143,76 @@ class Engine:
                 raise
         return time
 
-    def settle(self) -> None:
-        """Make the last commit final and tell who listens, or undo it, if that is not done: it was interrupted.
+    def check(self, changes: Sequence[Change]) -> Sequence[Told]:
+        """See `Backend.check`."""
+        told = list[Told]()
+        self.commit(changes, trial=told)
+        return told
 
-        Whoever enters calls it. It may be interrupted too, and is then called again.
-        """
+    def failed(self) -> tuple[str, ...]:
+        """The views that need the node which the last step did not get over."""
+        return self.users_of_nodes().get(id(self.renderer.graph.last), ())
+
+    def settle(self) -> None:
+        """See `Backend.settle`."""
         if self._decided is None and not self.renderer.graph.marks and not self._errands.out:
             if self.journal is not None and self.journal.is_pending:
                 self.journal.take_back()
             return
         self._settle()
 
-    def contents(self, view: str) -> Contents:
-        """The present rows of a view, whatever happens later."""
-        return self.views[view].contents(self.dictionary)
+    def has_rows(self, view: Definition) -> bool:
+        """See `Backend.has_rows`."""
+        return view.maintained
+
+    def contents(self, view: str, as_of: int | None = None) -> Contents:
+        """The rows of a view at present, or as of a time that is kept, whatever happens later."""
+        return self.views[view].contents(self.dictionary, as_of)
+
+    def whole_table(self, name: str) -> TableStore | None:
+        """See `Backend.whole_table`."""
+        return self.tables.get(name)
+
+    def whole_view(self, name: str) -> Installed | None:
+        """See `Backend.whole_view`."""
+        return self.views.get(name)
+
+    def parts(self, view: str) -> Sequence[Installed]:
+        """See `Backend.parts`."""
+        return [self.views[view]]
+
+    def some_rows(
+        self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
+    ) -> tuple[TableStore, TextDictionary]:
+        """See `Backend.some_rows`: they are all of the table's. Cost: none."""
+        return self.tables[table.name], self.dictionary
+
+    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
+        """See `Backend.difference`."""
+        found = successor.changes_from(self.views[view], self.time, self.dictionary)
+        return lambda: found
+
+    def hold(self, still_read: StillRead) -> None:
+        """See `Backend.hold`."""
+        self.renderer.graph.still_read.hold(still_read)
+
+    def let_go(self, still_read: StillRead) -> None:
+        """See `Backend.let_go`."""
+        self.renderer.graph.still_read.let_go(still_read)
+
+    def held(self) -> list[object]:
+        """See `Backend.held`."""
+        return [*self.renderer.graph.nodes, *self.tables.values()]
+
+    def relations(self) -> Mapping[str, Callable[[], Reading]]:
+        """See `Backend.relations`."""
+        return {name: partial(read, self) for name, read in RELATIONS.items()}
+
+    def explained(
+        self, relation: Relation, below: Mapping[str, Relation], names: Callable[[str], tuple[str, ...]], lock: Turns
+    ) -> Sequence[Section]:
+        """See `Backend.explained`."""
+        return explained(self, relation, below, names, lock)
 
     def close(self) -> None:
         """End what compiles, and the threads that help."""
@@ -286,80 +220,26 @@ class Engine:
             compiler.close()
         self.helpers.close()
 
-    def existing(self) -> Existing:
-        """What a new view is planned against."""
-        return self.renderer.existing.above(self.sizes())  # nothing, where nothing is shared
-
-    def sizes(self, names: Set[str] | None = None) -> dict[str, float]:
-        """The rows of tables and, roughly, of maintained views: of those of these names, or of all."""
-        asked = {*self.tables, *self.views} if names is None else names
-        rows: dict[str, float] = {name: self.tables[name].count for name in self.tables.keys() & asked}
-        return rows | {name: len(self.views[name].log) for name in self.views.keys() & asked}
-
-    def state_bytes(self) -> int:
-        """The bytes of all tables, text, arrangements, operators' state and views' contents."""
-        sizes = [store.size() for store in self.tables.values()]
-        sizes += [node.operator.size() for node in self.renderer.graph.nodes]
-        sizes += [index.size() for _, index in self.unread()]
-        return sum(size.bytes for size in sizes) + self.text_bytes()
-
-    def text_bytes(self) -> int:
-        """The bytes of the dictionary of texts, which tables and views share, and of what functions made of them."""
-        return self.dictionary.nbytes + sum(memo.nbytes for memo in list(self.dictionary.memos))
-
-    def tidy_texts(self) -> int:
-        """After a commit: do a piece of freeing the texts that nobody refers to any more; how many more are owed.
-
-        Not while a view is installed, of which nobody knows yet what it has read. See `Sweep.work`.
+    def _begun(self, changes: Sequence[Change], time: int, are_apart: bool) -> UnderWay:
+        """A commit after its first level, which can still fail, or be undone. `are_apart`: whether somebody asks what
+        holds at each of the times that rows have.
         """
-        return self._sweep.work() if self.renderer.graph.installation is None else 0
-
-    @property
-    def texts_owed(self) -> int:
-        """How many pieces of that are owed."""
-        return self._sweep.owed
-
-    def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
-        """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""
-        operators = [node.operator for node in self.renderer.graph.nodes]
-        read = {id(each.arrangement) for each in operators if isinstance(each, ArrangeTable)}
-        for store in self.tables.values():
-            for index in store.arrangements():
-                if id(index) not in read and index is not store.primary:
-                    yield store, index
-
-    def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
-        """The state that installing `plan` would add; under None the view's contents."""
-        return added_state(plan, sampled(self.sizes(), self.tables), lambda each: each in self.renderer.rendered)
-
-    def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
-        """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""
-        for renderer in (self.renderer, *self._apart):
-            yield from renderer.rendered.items()
-
-    def last_nodes(self) -> Iterator[tuple[str, Node]]:
-        """Of each view its last node."""
-        return ((name, installed.node) for name, installed in self.views.items())
-
-    def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
-        """For each node, by identity, the views that need it."""
-        return self.renderer.graph.users(self.last_nodes())
-
-    def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
-        """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
-        graph = self.renderer.graph
-        since = graph.kept_since(self.past.since(time))
-        are_apart = are_apart and self._tells_times_apart(changes)
-        earliest = BEGINNING if are_apart else since
-        deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
+        marks, commit = self.renderer.graph.marks, UnderWay(time, self._kept_since(time))
+        earliest = BEGINNING if are_apart else commit.since
+        deltas, commit.updates = applied(self.tables, marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
-            self.tables.check(deltas, graph.marks)
-        changed = graph.step(given) if (given := self.renderer.given(deltas)) else {}
-        views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
-        told = self.listeners.told(partial(self._changes, time, are_apart), views) if views else ()
-        if self._errands.out:
-            self._errands.finish()
-        return Decided(time, since, updates, started, told)
+            self.tables.check(deltas, marks)
+        if given := self.renderer.given(deltas):
+            self._step(commit, given, 1)
+        return commit
+
+    def _step(self, commit: UnderWay, given: Mapping[Node, Delta], level: int) -> None:
+        """Go through a level, or a further one, with what its sources are `given`."""
+        commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
+
+    def _kept_since(self, time: int) -> int:
+        """The earliest time that is to be readable once there is a commit at `time`."""
+        return self.renderer.graph.kept_since(self.past.since(time))
 
     def _changes(self, time: int, are_apart: bool, view: str) -> Piece | None:
         installed = self.views[view]

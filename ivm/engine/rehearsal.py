@@ -16,6 +16,7 @@ import pyarrow as pa
 from ivm.catalog.errors import Error
 from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
+from ivm.engine.backend import Backend
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned
 from ivm.engine.transaction import Change
@@ -34,16 +35,16 @@ _rehearsed: set[int] = set()
 """Hashes of the plans that this process has rehearsed, whose machine code is there."""
 
 
-def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Turns) -> None:
+def rehearse(backend: Backend, definition: Definition, planned: object, lock: Turns) -> None:
     """Install the view over some rows of its tables in an engine of its own, and change them.
 
     What a filter keeps out, or a join finds no match for, reaches no operator behind: what that runs is met later. The
     caller does not have the lock, which is taken while rows are read. Cost: a few small commits; nothing where the
-    tables are small, or an equal plan has been rehearsed.
+    tables are small, or an equal plan has been rehearsed, or where it is not this process that carries it out.
     """
-    if not engine.is_whole:
+    if not isinstance(planned, Planned):
         return
-    many = sum(engine.tables[name].count for name in planned.tables if name in engine.tables)
+    many = sum(backend.tables[name].count for name in planned.tables if name in backend.tables)
     if many < _WORTH or hash(planned.plan) in _rehearsed:
         return
     if any(isinstance(each, CalledPlan) for each in nodes_of(planned.plan)):
@@ -51,10 +52,10 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
     if len(_rehearsed) >= _REMEMBERED:
         _rehearsed.clear()
     _rehearsed.add(hash(planned.plan))
-    compiler = engine.renderer.compiler
-    stage = Engine(None if compiler is None else compiler.expecting(many), history=0)
+    compiler = next((each.expecting(many) for each in backend.compilers), None)
+    stage = Engine(compiler, history=0)
     with suppress(Error):  # the rows are not all there are: what fails over some of them need not fail
-        rows = list(_set_up(stage, engine, planned, lock))
+        rows = list(_set_up(stage, backend, planned, lock))
         before = [Change(table, some.slice(0, _there(table, some))) for table, some in rows]
         after = [Change(table, some.slice(_there(table, some))) for table, some in rows]
         stage.commit(before)
@@ -63,22 +64,23 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
             stage.commit(some)
 
 
-def _set_up(stage: Engine, engine: Engine, planned: Planned, lock: Turns) -> Iterator[tuple[Table, pa.Table]]:
+def _set_up(stage: Engine, backend: Backend, planned: Planned, lock: Turns) -> Iterator[tuple[Table, pa.Table]]:
     """Tables for all that the plan reads, views as well, each with its rows."""
     for plan in nodes_of(planned.plan):
         if isinstance(plan, ViewPlan | TablePlan) and plan.name not in stage.tables:
-            table, rows = _few_rows(engine, plan, lock)
+            table, rows = _few_rows(backend, plan, lock)
             stage.put_table(table.name, stage.tables.made(table))
             stage.renderer.views[table.name] = stage.renderer.feed(table.name, len(plan.row))
             yield table, rows
 
 
-def _few_rows(engine: Engine, plan: TablePlan | ViewPlan, lock: Turns) -> tuple[Table, pa.Table]:
+def _few_rows(backend: Backend, plan: TablePlan | ViewPlan, lock: Turns) -> tuple[Table, pa.Table]:
     if isinstance(plan, ViewPlan):
-        schema = engine.views[plan.name].definition.columns
+        schema = backend.views[plan.name].definition.columns
         fields = [pa.field(field.name, arrow_type(field.type)) for field in schema]
         return Table(plan.name, schema), pa.schema(fields).empty_table()
-    store = engine.tables[plan.name]
+    store = backend.whole_table(plan.name)
+    assert store is not None, "where views are planned so, all rows are here"
     with lock:
         rows = store.first(_FEW)
     return replace(store.table, foreign_keys=(), unique=(), checks=(), indexes=()), rows

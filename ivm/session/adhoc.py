@@ -18,12 +18,11 @@ from ivm.catalog.clock import in_duckdb, is_own
 from ivm.catalog.errors import BindError, Error, UnsupportedError
 from ivm.catalog.names import MAIN, key, quoted, reached, suggestion
 from ivm.catalog.schema import Schema, Table, View
-from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, define, for_queries, offer, place_in, telling_in, told, write
+from ivm.engine.backend import Reading
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, table_of
 from ivm.session.core import Core
-from ivm.session.introspection import RELATIONS, Reading
 from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
 from ivm.session.own_rows import own_rows
@@ -129,8 +128,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
     """
     catalog = core.catalog
     definitions: dict[str, tuple[View, str]] = {}
-    limit = core.engine.renderer.recursion_limit if core.engine.is_whole else MOST_ROUNDS
-    base = LoopBase(limit, core.settings.zone)
+    base = LoopBase(core.engine.recursion_limit, core.settings.zone)
     stored = {key(name): _of_past(core, name, *past) for name in names if (past := past_of(name)) is not None}
 
     def uses(name: str) -> Sequence[str]:
@@ -139,21 +137,21 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
 
     def registered(name: str) -> Sequence[str]:
         entry = catalog.find(name)
-        return () if isinstance(entry, View) and core.has_rows(entry) else uses(name)
+        return () if isinstance(entry, View) and core.engine.has_rows(entry) else uses(name)
 
     with core.lock:
         for name in reached(names, registered):
             entry = catalog.find(name)
             if isinstance(entry, Table):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.tables[entry.name].reading()), entry.fields)
-            elif isinstance(entry, View) and core.has_rows(entry):
+            elif isinstance(entry, View) and core.engine.has_rows(entry):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.contents(entry.name).arrow), entry.schema)
             elif isinstance(entry, View) and has_answer(core.engine.oracle_sql[entry.name]):
                 definitions[name] = entry, core.engine.oracle_sql[entry.name]
             elif isinstance(entry, View):
                 stored[name] = base.view(entry)
-            elif name in (relations := core.relations or RELATIONS):
-                stored[name] = cache(own_rows(relations[name](core.engine), core.settings.names))  # as of now
+            elif name in (relations := core.relations()):
+                stored[name] = cache(own_rows(relations[name](), core.settings.names))  # as of now
         stored.update((key(loop.name), base.loop(loop)) for loop in loops)
         base.define(catalog.fixed(), {*definitions, *stored})
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
@@ -167,7 +165,7 @@ def _of_past(core: Core, name: str, relation: str, moment: Moment) -> Reading:
     try:
         held = seen(before, (relation,))
     finally:
-        before.pending.let_go()
+        before.pending.end()
     read = held.stored.get(key(relation))
     return read or cache(lambda: _answer(before, (relation,), held, f"SELECT * FROM {quoted(relation)}"))
 

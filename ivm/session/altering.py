@@ -28,7 +28,6 @@ from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import BindError, ConstraintError, UnsupportedError
 from ivm.catalog.names import full_name, key, listed, quoted
 from ivm.catalog.schema import Generated, View
-from ivm.engine.tables import Declared
 from ivm.intake.incoming import check_defaults, default_values
 from ivm.intake.ingest import Intake
 from ivm.plan.lower import lower
@@ -80,7 +79,7 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         work.catalog.drop_view(name)
     _define(work, change, gone)
     old, table, engine = change.old, change.table, core.engine
-    values, text = _new_values(core, change), _rows_text(change, asked, core.moves(change))
+    values, text = _new_values(core, change), _rows_text(change, asked, core.engine.moves(change))
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
     is_anew = bool(text) or change.is_stored_anew
     is_other = is_anew or (engine.plans_again and change.is_read_otherwise)
@@ -99,7 +98,7 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
         others = {name: put for name, (put, _) in views.items()} if isinstance(asked, SetType) else {}
         tell = succession(core, work.catalog, others | dict.fromkeys(gone))
-        puts: dict[str, Declared | None] = {table.name: declared, **tables.referring(work.catalog, declared)}
+        puts = {table.name: declared, **tables.referring(work.catalog, declared)}
         if old.name != table.name:
             puts = {old.name: None, **puts}
 
@@ -266,7 +265,7 @@ def _rename_view(core: Core, view: View, name: str) -> None:
         renderer = work.rename(core, view.name, name)
         if work.planned:
             renderer = engine.beside({}, {view.name, *work.planned})
-        moved = None if there is None else replace(there, definition=renamed)
+        moved = None if there is None else there.of(renamed)
         views = {view.name: (None, None), name: (moved, engine.oracle_sql[view.name])} | work.installed(core, renderer)
 
         def carry_out() -> None:

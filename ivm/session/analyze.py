@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from ivm.results.result import Result
 from ivm.session.core import Core
-from ivm.session.introspection import RELATIONS
 from ivm.sql.statements import Analyze
 from ivm.trace.columns.arrow import array_from
 
@@ -31,7 +30,7 @@ def _of_view(core: Core, name: str) -> str:
     """
     with core.lock:
         view = core.maintained(name).definition.name
-        time, read = core.engine.time, (core.relations or RELATIONS)["ivm_operators"](core.engine)
+        time, read = core.engine.time, core.relations()["ivm_operators"]()
     core.certain()
     found = [row for row in read().to_pylist() if row["view"] == view]
     rows = [

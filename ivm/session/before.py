@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import pyarrow as pa
 
 from ivm.catalog.errors import BindError, TransactionError
 from ivm.catalog.schema import Table, View
+from ivm.engine.backend import StoredTable, ViewRows
 from ivm.engine.lasting import earliest
-from ivm.engine.view import Contents, Installed
+from ivm.engine.view import Installed
 from ivm.session.conflicts import met_by
 from ivm.session.core import Core
+from ivm.trace.rows.table_store import TableStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +74,37 @@ class Before:
     def reading(self) -> Callable[[], pa.Table]:
         """What makes an Arrow table of the rows there were."""
         with self._core.lock:
-            store = self._store()
-            if self._core.engine.is_whole:
-                self._as_of.check(self._as_of.first, self._core.engine.time)
-                self._check_known(store.begins)
-                return store.reading(self._time)
-            return store.reading(self._time if self._is_past() else None)
+            store, whole = self._store(), self._whole()
+            if whole is None:
+                return store.reading(self._time if self._is_past() else None)
+            self._as_of.check(self._as_of.first, self._core.engine.time)
+            self._check_known(whole.begins)
+            return whole.reading(self._time)
 
     def met(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
         """Those that meet some of `rows`, which have the table's columns, on one of the keys."""
         with self._core.lock:
-            if self._core.engine.is_whole:
-                return met_by(self._store(), self._core.engine.dictionary, keys, rows, self._time)
-            return self._met_elsewhere(keys, rows, self._time if self._is_past() else None)
+            self._store()
+            if self._whole() is None and not self._is_past():
+                return self._met(keys, rows, None)
+            return self._met(keys, rows, self._time)
 
     def met_now(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
         """As `met`, of the rows there are at present."""
         with self._core.lock:
-            store = self._store()
-            if self._core.some_rows is not None:
-                return self._met_elsewhere(keys, rows, None)
-            return met_by(store, self._core.engine.dictionary, keys, rows)
+            self._store()
+            return self._met(keys, rows, None)
 
-    def _met_elsewhere(self, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None) -> pa.Table:
-        assert self._core.some_rows is not None, "rows are elsewhere"
-        return self._core.some_rows(self._table, keys, rows, as_of)[0].arrow()
+    def _met(self, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None) -> pa.Table:
+        store, dictionary = self._core.engine.some_rows(self._table, keys, rows, as_of)
+        return store.arrow() if self._whole() is None else met_by(store, dictionary, keys, rows, as_of)
 
-    def _store(self) -> Any:
+    def _store(self) -> StoredTable:
         check_same(self._core, self._table, self._as_of)
         return self._core.engine.tables[self._table.name]
+
+    def _whole(self) -> TableStore | None:
+        return self._core.engine.whole_table(self._table.name)
 
     def _is_past(self) -> bool:
         """Over shards: whether it has changed since. TransactionError where what there was is not kept any more."""
@@ -123,19 +126,19 @@ def known_since(view: Installed, first: int, present: int) -> int:
     return max(view.log.sealed.since, earliest(view.log, first, present))
 
 
-def contents_before(core: Core, view: View, as_of: AsOf) -> Contents:
+def contents_before(core: Core, view: View, as_of: AsOf) -> ViewRows:
     """What a maintained view held at a time; see `Before`."""
     engine, time = core.engine, as_of.time
     with core.lock:
         check_same(core, view, as_of)
         if engine.time == time:
             return engine.contents(view.name)
-        if engine.is_whole:
-            installed = engine.views[view.name]
-            as_of.check(known_since(installed, as_of.first, engine.time), engine.time)
-            return installed.shown(installed.log.sealed, engine.dictionary.now(), time)
-        check_kept(core, f"view {view.name}", as_of)
-        return cast(Contents, cast(Any, engine).contents(view.name, time))
+        whole = engine.whole_view(view.name)
+        if whole is None:
+            check_kept(core, f"view {view.name}", as_of)
+        else:
+            as_of.check(known_since(whole, as_of.first, engine.time), engine.time)
+        return engine.contents(view.name, time)
 
 
 def check_kept(core: Core, what: str, as_of: AsOf) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from ivm.catalog.errors import TransactionError
 from ivm.catalog.names import key
+from ivm.engine.backend import Reading
 from ivm.results.result import Result
 from ivm.session.adhoc import asked
 from ivm.session.changing import run_change
 from ivm.session.core import Core
-from ivm.session.introspection import RELATIONS
 from ivm.session.open_transaction import OpenTransaction
 from ivm.sql.bind.names.columns import unique_names
 from ivm.sql.statements import Query, WithChanges
-
-_Relations = Mapping[str, Callable[[Any], Callable[[], pa.Table]]]
 
 
 def run_with_changes(core: Core, statement: WithChanges, dialect: str) -> Result:
@@ -44,19 +41,17 @@ def run_with_changes(core: Core, statement: WithChanges, dialect: str) -> Result
 
 
 def _carried_out(core: OpenTransaction, statement: WithChanges, dialect: str) -> Result:
-    known: _Relations = core.relations or RELATIONS
-    relations = dict(known)
+    known = core.more
     try:
         for name, step in statement.steps:
             found = Result(asked(core, step, "duckdb")) if isinstance(step, Query) else run_change(core, step)
-            relations[key(name)] = _relation(found.arrow())
-            core.relations = dict(relations)
+            core.more = {**core.more, key(name): _relation(found.arrow())}
         last = statement.last
         return Result(asked(core, last, dialect)) if isinstance(last, Query) else run_change(core, last)
     finally:
-        core.relations = known
+        core.more = known
 
 
-def _relation(rows: pa.Table) -> Callable[[Any], Callable[[], pa.Table]]:
+def _relation(rows: pa.Table) -> Callable[[], Reading]:
     named = rows.rename_columns(unique_names(rows.column_names))
-    return lambda _: lambda: named
+    return lambda: lambda: named

@@ -18,9 +18,9 @@ from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import CLOCK, NOW_COLUMN
 from ivm.catalog.errors import InterfaceError
 from ivm.durable.payload import Batch
-from ivm.engine.decided import Also
-from ivm.engine.engine import Engine
+from ivm.engine.backend import Commits
 from ivm.engine.transaction import Change
+from ivm.engine.under_way import Also
 from ivm.intake.python_rows import plain_rows
 from ivm.trace.columns.exported import Located
 
@@ -49,7 +49,7 @@ class Clock:
         now = self.present()
         return now if self._given is not None or now > time_ns() // 1000 else None
 
-    def give(self, engine: Engine, at: int | None) -> None:
+    def give(self, engine: Commits, at: int | None) -> None:
         """From now on it is `at`, or what the system says. InterfaceError if it has been later than that."""
         last = self._begun(engine)
         if at is not None and last is not None and at < last:
@@ -62,12 +62,12 @@ class Clock:
         """It is `at`, for as long as nobody gives another time."""
         self._given = at
 
-    def is_due(self, engine: Engine) -> bool:
+    def is_due(self, engine: Commits) -> bool:
         """Whether a view reads the clock, and time has passed since the last commit."""
         return self._is_read() and (self._begun(engine) is None or self.present() != self._written)
 
-    def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
-        """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
+    def commit(self, engine: Commits, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
+        """Commit changes as of the present, see `Commits.commit`: before them, the clock is brought up to date."""
         commit, (known, is_read) = engine.commit, self._read
         if also is not None:
             commit, known, is_read = partial(engine.commit, also=also), self._catalog.content, also.reads_clock
@@ -97,7 +97,7 @@ class Clock:
             self._read = content, bool(self._catalog.users_of(CLOCK.name))
         return self._read[1]
 
-    def _begun(self, engine: Engine) -> int | None:
+    def _begun(self, engine: Commits) -> int | None:
         """The latest that was told, or that the table has, of a database that is opened again; asked once."""
         if self._last is None and CLOCK.name in engine.tables:
             told = engine.tables[CLOCK.name].reading()().column(NOW_COLUMN).cast(pa.int64()).to_pylist()

@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from typing import Any
 
 import pyarrow as pa
 
 from ivm.catalog.altering import Altered
 from ivm.catalog.errors import ConstraintError, TransactionError
 from ivm.catalog.schema import Table, View
-from ivm.durable.journal import Written
-from ivm.engine.installing import Put
+from ivm.engine.backend import Maintained, NewView
 from ivm.engine.transaction import Change
-from ivm.engine.view import Installed
 from ivm.intake.incoming import default_values
-from ivm.render.renderer import Renderer
 from ivm.session.core import Core
 from ivm.session.pending import Pending
 from ivm.session.succession import succession
@@ -41,10 +39,11 @@ class Coming(ABC):
         gone = [entry for name, entry in old.items() if here.get(name) is not entry]
         self._new, self.gone = ([each for each in part if id(each) not in altered] for part in (new, gone))
         self.tables = [entry for entry in self._new if isinstance(entry, Table)]
-        self.views: dict[str, Put] = {view.name: (None, None) for view in self.gone if isinstance(view, View)}
+        self.views: dict[str, NewView] = {view.name: (None, None) for view in self.gone if isinstance(view, View)}
         self.renamed: dict[str, str] = {}
         self.kept: set[str] = set()
-        self.renderer: Renderer | None = None
+        self.renderer: Any = None
+        """See `Backend.beside`."""
 
     @abstractmethod
     def prepare(self) -> None:
@@ -59,7 +58,7 @@ class Coming(ABC):
         """Leave nothing behind, unless it has happened."""
 
     @abstractmethod
-    def stays(self, view: str, installed: Installed | None) -> bool:
+    def stays(self, view: str, installed: Maintained | None) -> bool:
         """Whether who listens to a view of before goes on with `installed` as if nothing were."""
 
     def check_tables(self) -> None:
@@ -98,7 +97,7 @@ class Coming(ABC):
         self.kept = {view.name for view in new if self.pending.is_kept(view) and view.name not in reading}
         return [view for view in self.catalog.views if view in new or view.name in reading]
 
-    def written(self, changes: Sequence[Change], time: int) -> Written | None:
+    def written(self, changes: Sequence[Change], time: int) -> Any:
         """What the journal has of it, and of the changes with which it comes to exist."""
         core, made = self.core, [table.name for table in self.tables]
         journal = core.engine.journal
@@ -133,9 +132,9 @@ class Coming(ABC):
         """What finds out, when the changes are final, what those are to be told who listen."""
         return cache(partial(succession, self.core, self.catalog, self.followed()))
 
-    def followed(self) -> Mapping[str, Installed | None]:
+    def followed(self) -> Mapping[str, Maintained | None]:
         """Of each view that there was before what takes its place, unless it stays."""
-        found = dict[str, Installed | None]()
+        found = dict[str, Maintained | None]()
         for view in self.core.catalog.views:
             name = self.renamed.get(view.name, view.name)
             installed, _ = self.views.get(name, (None, None))

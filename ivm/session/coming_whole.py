@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ivm.catalog.schema import Table, View
 from ivm.durable.restore import bound_again
+from ivm.engine.backend import Maintained
 from ivm.engine.declaring import declared
 from ivm.engine.installing import Pause, Put, beside, renamed
 from ivm.engine.tables import Declared
@@ -14,7 +15,7 @@ from ivm.intake.incoming import default_values
 from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
 from ivm.session.coming import Coming
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.pending import Pending
 from ivm.trace.turns import Aside, at_once
 
@@ -26,6 +27,7 @@ class ComingWhole(Coming):
 
     def __init__(self, core: Core, pending: Pending) -> None:
         super().__init__(core, pending)
+        self._engine = engine_of(core)
         self._before: dict[str, Declared | None] = {}
         self._made: dict[str, Installed] = {}
         self._rendered: Renderer | None = None
@@ -35,7 +37,7 @@ class ComingWhole(Coming):
         """See `Coming.prepare`. Views are filled beside those there are, where tables and views keep their names and
         rows, and others are new: those begin without rows, and nobody else knows of them.
         """
-        engine, new = self.core.engine, self.changed_views((), whole=True)
+        engine, new = self._engine, self.changed_views((), whole=True)
         if self.renamed or self.altered or any(table.name in engine.tables for table in self.tables):
             return
         found = self._declared()
@@ -50,7 +52,7 @@ class ComingWhole(Coming):
     def fill(self) -> None:
         """See `Coming.fill`."""
         self.check_tables()
-        engine, found = self.core.engine, self._prepared
+        engine, found = self._engine, self._prepared
         anew = self._put_tables(self._declared() if found is None else found)
         new, renaming = self.changed_views(anew, whole=True), Renaming({})
         if found is None:
@@ -67,14 +69,14 @@ class ComingWhole(Coming):
             installed.node.owners[name] = None
         engine.sweep()  # the installation is over: what a change raises there is the commit's
 
-    def stays(self, view: str, installed: Installed | None) -> bool:
+    def stays(self, view: str, installed: Maintained | None) -> bool:
         """See `Coming.stays`."""
-        there = self.core.engine.views.get(view)
-        return installed is not None and there is not None and installed.node is there.node
+        there = self._engine.views.get(view)
+        return isinstance(installed, Installed) and there is not None and installed.node is there.node
 
     def give_up(self) -> None:
         """See `Coming.give_up`."""
-        engine = self.core.engine
+        engine = self._engine
         engine.settle()
         if self.core.catalog.is_like(self.catalog):
             return
@@ -89,12 +91,12 @@ class ComingWhole(Coming):
 
     def put(self) -> None:
         """See `Coming.put`."""
-        self.core.engine.tables.anew = ()
+        self._engine.tables.anew = ()
         super().put()
 
     def _renaming(self) -> Renaming:
         """Let what has another name be known by it; not what is dropped, whose name that may have been."""
-        engine = self.core.engine
+        engine = self._engine
         tables = {each.old.name: each.table.name for each in self.altered if each.old.name != each.table.name}
         renaming = Renaming({**tables, **self.renamed})
         if renaming.names:
@@ -107,12 +109,12 @@ class ComingWhole(Coming):
     def _declared(self) -> dict[str, Declared]:
         """The tables that are to be put."""
         altered = {each.table.name: (each, default_values(each.table, each.new)) for each in self.altered}
-        made, engine = {table.name: None for table in self.tables}, self.core.engine
+        made, engine = {table.name: None for table in self.tables}, self._engine
         return declared(engine.tables, self.catalog, made, altered, (), engine.time)
 
     def _put_tables(self, found: Mapping[str, Declared]) -> list[str]:
         """Let tables be what they are to be, with the rows there are; those that views read in another way now."""
-        tables, there = self.core.engine.tables, {table.name for table in self.catalog.tables}
+        tables, there = self._engine.tables, {table.name for table in self.catalog.tables}
         puts: dict[str, Declared | None] = {**dict.fromkeys(name for name in tables if name not in there), **found}
         anew = [table.name for table in self.tables if table.name in tables]
         tables.anew = frozenset(anew)
@@ -127,10 +129,10 @@ class ComingWhole(Coming):
         was, sql = self.pending.was(view), bound_again(view, self.catalog).oracle_sql
         if was is None or not view.maintained:
             return None, sql
-        return self.core.engine.views[was.name].called(view, renaming), sql
+        return self._engine.views[was.name].called(view, renaming), sql
 
     def _installed(self, view: View, renderer: Renderer, pause: Pause, aside: Aside = at_once) -> Put:
-        engine, bound = self.core.engine, bound_again(view, self.catalog)
+        engine, bound = self._engine, bound_again(view, self.catalog)
         if not view.maintained:
             return None, bound.oracle_sql
         sizes = dict.fromkeys((table.name for table in self.tables), 0.0)

@@ -12,12 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
-
-import pyarrow as pa
 
 from ivm.arguments import Tabular
 from ivm.called import Functions
@@ -27,19 +24,18 @@ from ivm.catalog.errors import AccessError, BindError, Error, InterfaceError, St
 from ivm.catalog.paths import Names
 from ivm.catalog.schema import Table
 from ivm.durable import ending
-from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
+from ivm.engine.backend import Backend, Maintained, Reading
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Progress
+from ivm.engine.reader import View
 from ivm.engine.transaction import Change, Transaction
-from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
-from ivm.session.serving import Checkpoints, Closes, Follows, Loads, SomeRows
+from ivm.session.serving import Checkpoints, Closes, Follows, Loads
 from ivm.session.settings import Named, Settings, as_it_is
-from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
@@ -53,7 +49,7 @@ _OWED = 8
 class Core:
     """Plain parts, which statements, reads and commits work on; `lock` is taken around every use of `engine`."""
 
-    def __init__(self, engine: Engine, *, external_access: bool) -> None:
+    def __init__(self, engine: Backend, *, external_access: bool) -> None:
         self.catalog = Catalog()
         self.settings = Settings(Names(self.catalog))
         self.engine = engine
@@ -65,30 +61,20 @@ class Core:
         """Those of the application's."""
         self.catalog.functions = self.functions.declared
         self.lock.within = self.functions.within
-        if engine.is_whole:
-            engine.renderer.functions = self.functions
-            engine.past.present = self.clock.present
+        engine.begin_with(self.functions, self.clock.present)
         self.read_only = ""
         """Of a database that is only read: where it is."""
         self.definitions, self._copies = Turns(self._clear), Turns()
-        self._left: tuple[Callable[[], None], Written | None] | None = None
+        self._left: tuple[Callable[[], None], Any] | None = None
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
         """What makes those of a database that outlives its process."""
         self.deliveries: list[Closes] = []
         """Those that deliver what changes in views."""
-        self.relations: Mapping[str, Callable[[Any], Callable[[], pa.Table]]] | None = None
-        """How `ivm_*` relations are computed of the engine, where that is no plain one."""
-        self.distribution: Callable[[Relation], str] | None = None
-        """What EXPLAIN says of how a relation is spread over shards."""
-        self.has_rows: Callable[[Any], bool] = attrgetter("maintained")
-        """Whether the rows of a view are there to be read; of any other its query is answered."""
-        self.some_rows: SomeRows | None = None
-        """What brings rows of a table here, where this has no store of all."""
+        self.more: Mapping[str, Callable[[], Reading]] = {}
+        """Relations that can be read beside those of the engine."""
         self.loads: Loads | None = None
         """What loads what a SELECT answers, where rows are elsewhere."""
-        self.parts: Callable[[str], Sequence[Installed]] = lambda view: [self.engine.views[view]]
-        """The parts of a view, of which shards have one each; none where these are elsewhere."""
         self.comes_with: Callable[[Any, Any], Any] | None = None
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
         self.follows: Follows | None = None
@@ -107,9 +93,9 @@ class Core:
         if self.read_only:
             raise AccessError(f"cannot change database {self.read_only}: it was opened with read_only; open it without")
 
-    def moves(self, change: Altered) -> bool:
-        """Whether rows would be elsewhere if a table were altered so; see `ShardedCore`."""
-        return False
+    def relations(self) -> Mapping[str, Callable[[], Reading]]:
+        """What takes hold of each relation that is neither table nor view, by its name; called with the lock."""
+        return {**self.engine.relations(), **self.more}
 
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
         """The caller has `definitions`. BindError if this thread creates a view just now."""
@@ -268,7 +254,7 @@ class Core:
     def check(self, changes: list[Change]) -> None:
         """Raise what a commit of checked changes would raise now; nothing is changed. Cost: that of the commit."""
         with self.lock:
-            self.engine.commit(changes, trial=[])
+            self.engine.check(changes)
 
     def backup(self, path: str | PathLike[str]) -> None:
         """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none.
@@ -311,7 +297,7 @@ class Core:
         self.certain()
         return found
 
-    def maintained(self, name: str) -> Installed:
+    def maintained(self, name: str) -> Maintained:
         """The maintained view of a name; the caller has the lock. Raises BindError."""
         found = self.catalog.view(name)
         if not found.maintained:
@@ -325,20 +311,7 @@ class Core:
         """What reads a maintained view. Raises BindError."""
         with self.lock:
             name = self.maintained(name).definition.name
-            return View(name, self.installed, lambda: self.engine.dictionary, self.readable, self.lock)
-
-    def installed(self, name: str) -> Installed:
-        """The maintained view that is called `name` now, where there was one before. ViewDroppedError if there is none.
-
-        Needs no lock.
-        """
-        found = self.engine.views.get(name)
-        if found is None:
-            raise ViewDroppedError(
-                f"cannot read view {name}: it was dropped, or replaced by one that is not MATERIALIZED; SHOW TABLES "
-                "lists what there is"
-            )
-        return found
+            return View(name, lambda: self.engine, self.readable, self.lock)
 
     def end_subscriptions(self, view: str | None = None, reason: str = "") -> None:
         """End the subscriptions to a view, or all; after what is pending they raise ViewDroppedError, if for a reason.
@@ -348,14 +321,6 @@ class Core:
         for subscription in self.engine.listeners.of(view):
             subscription.end(ViewDroppedError(reason) if reason else None)
             self.engine.listeners.let_go(subscription)
-
-    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
-        """What gives the changes from a view to the one that takes its place, of the same columns; None: it is equal.
-
-        To be called once that has happened, as often as one likes. The caller has the lock.
-        """
-        found = successor.changes_from(self.engine.views[view], self.engine.time, self.engine.dictionary)
-        return lambda: found
 
     def _begin(self) -> None:
         """Finish what was interrupted."""
@@ -398,3 +363,9 @@ class Core:
         """Tell it no more."""
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything
             self.engine.listeners.let_go(subscription)
+
+
+def engine_of(core: Core) -> Engine:
+    """The engine of a database whose rows are all here, as those are that outlive the process."""
+    assert isinstance(core.engine, Engine), "all rows are here"
+    return core.engine

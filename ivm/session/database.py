@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ivm.arguments import batch_of, callback, moment, sql_text
 from ivm.catalog.errors import Error, InterfaceError
 from ivm.engine.installing import Progress
+from ivm.engine.reader import View
 from ivm.engine.transaction import Transaction
-from ivm.engine.view import View
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.cursor import Cursor

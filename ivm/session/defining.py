@@ -19,7 +19,6 @@ from ivm.catalog.names import key, parts_of, suggestion
 from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
 from ivm.catalog.zones import UTC
-from ivm.engine.lasting import history_of_view
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
 from ivm.engine.view import Installed
@@ -217,10 +216,7 @@ def create_view(core: Core, statement: CreateView, dialect: str) -> None:
         os.urandom(8).hex(), statement.change_feed, statement.temporary,
         tuple(catalog.functions[each].signature for each in bound.calls), zone, statement.history,
     )  # fmt: skip
-    if history_of_view(definition) is not None and not core.engine.is_whole:
-        raise UnsupportedError(
-            f"cannot create view {name!r} with a history of its own over shards; connect with `history` for all"
-        )
+    core.engine.check_new(definition)
     catalog.add_view(definition)
     if begins_clock:
         optimize(bound.relation)  # what cannot be maintained, fails here
@@ -391,4 +387,4 @@ def _check_temporary(core: Core, temporary: bool) -> None:
 
 def is_over_spark(core: Core) -> bool:
     """Whether rows are in files of Spark's, and not in this process."""
-    return core.distribution is not None and not core.is_copied
+    return core.engine.is_remote

@@ -53,7 +53,7 @@ class Delivery:
     @staticmethod
     def is_kept(core: Core, target: Target) -> bool:
         """Whether what a query has changed is kept until it has arrived there, also while the database is closed."""
-        return core.engine.is_whole and not isinstance(target, Function)
+        return core.engine.keeps_unnamed and not isinstance(target, Function)
 
     @property
     def view(self) -> str:

@@ -16,18 +16,12 @@ def dropping(core: Core) -> Iterator[None]:
     """What is dropped meanwhile, by who takes the lock within, is freed afterwards, which takes long if it is much:
     nobody waits for that.
     """
-    held = _parts(core)
+    held = core.engine.held()
     there_were = len(held)
     try:
         yield
     finally:
         held.clear()
-        if len(_parts(core)) < there_were:
+        if len(core.engine.held()) < there_were:
             pa.default_memory_pool().release_unused()
             give_back_freed_pages()
-
-
-def _parts(core: Core) -> list[object]:
-    """The nodes and tables that are here: who has them keeps what they have."""
-    engine = core.engine
-    return [*engine.renderer.graph.nodes, *engine.tables.values()] if engine.is_whole else []

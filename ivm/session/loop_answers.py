@@ -14,9 +14,9 @@ from ivm.catalog.errors import NumericError
 from ivm.catalog.names import key
 from ivm.catalog.schema import Schema, Table, View
 from ivm.duck import for_queries
+from ivm.engine.backend import Reading
 from ivm.engine.engine import Engine
 from ivm.intake.ingest import Intake
-from ivm.session.introspection import Reading
 from ivm.sql.bind.query import bind
 from ivm.sql.ir.relation import Relation
 from ivm.sql.statements import AskedLoop
@@ -56,7 +56,7 @@ class LoopBase:
     def _answered(self, text: str, zone: str, origin: tuple[int, int] = (1, 1)) -> pa.Table:
         """What a query answers, for DuckDB. Cost: that of a view which comes in, and of copies of what it reads."""
         catalog, engine = Catalog(), Engine(None, 0)
-        engine.renderer.recursion_limit = self._recursion_limit
+        engine.recursion_limit = self._recursion_limit
         try:
             for name, (fields, _) in self._stored.items():
                 catalog.add_table(Table(name, fields))

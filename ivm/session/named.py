@@ -9,8 +9,8 @@ from typing import Any
 
 from ivm.arguments import at_least_one, whole_number
 from ivm.catalog.errors import BindError, InterfaceError, LagError, TypeMismatchError, UnsupportedError
+from ivm.engine.backend import Maintained
 from ivm.engine.lasting import kept_since
-from ivm.engine.view import Installed
 from ivm.session.core import Core
 from ivm.session.defining import is_over_spark
 from ivm.session.subscribed_queries import Heard, forget_unheard
@@ -96,7 +96,7 @@ def forget(core: Core, name: str) -> None:
     forget_unheard(core)
 
 
-def _known(core: Core, of: Heard, name: str, installed: Installed) -> Named | None:
+def _known(core: Core, of: Heard, name: str, installed: Maintained) -> Named | None:
     """What there is of a name; BindError if that is of something else."""
     named = core.engine.listeners.names.get(name)
     if named is None:
@@ -138,7 +138,7 @@ def _begun(
 
 def _hold(core: Core, view: str, names: tuple[Named, ...]) -> None:
     """Have a view keep what these names have not acknowledged; the caller has the lock."""
-    for part in core.parts(view):
+    for part in core.engine.parts(view):
         part.log.hold(names)
 
 
@@ -179,7 +179,7 @@ def _gone(core: Core, of: Heard, named: Named, time: int) -> tuple[str, int]:
     """Why what comes after a time is not there, "" if it is; and the number of the view."""
     with core.lock:
         installed, engine = core.maintained(of.view), core.engine
-        since = kept_since(core.parts(installed.definition.name), engine.since, engine.time)
+        since = kept_since(core.engine.parts(installed.definition.name), engine.since, engine.time)
         number, present = _number_of(installed), engine.time
     if named.of != number:
         return "the view was replaced by another one since", number
@@ -220,7 +220,7 @@ def _said(of: Heard) -> str:
     return "" if of.chosen is None else str(of.chosen)
 
 
-def _number_of(installed: Installed) -> int:
+def _number_of(installed: Maintained) -> int:
     """What is another number for another view, of whatever name."""
     definition = installed.definition
     told = definition.sql, definition.zone, [(field.name, str(field.type)) for field in definition.schema]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import cast
 
 from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import TransactionError
 from ivm.durable.payload import Batch
-from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.session.core import Core
 from ivm.session.pending import Pending
@@ -32,18 +30,14 @@ class OpenTransaction(Core):
         """`time`: of which it is, if not of the present; BindError if that is not kept. `holder`: what it is for."""
         with base.lock:
             self.pending = Pending(base, time, holder)
-        # It answers what statements ask of an engine; what goes further asks `is_whole` first.
-        super().__init__(cast(Engine, self.pending), external_access=base.external_access)
+        super().__init__(self.pending, external_access=base.external_access)
         self.base = base
         self.clock.stand_at(base.clock.present() if time is None else base.engine.past.moment_of(time))
         self.catalog = self.incoming.catalog = self.pending.catalog
         self.numbers = self.incoming.numbers = self.pending.numbers
         self.functions = base.functions
-        self.distribution, self.is_copied = base.distribution, base.is_copied
+        self.is_copied = base.is_copied
         self.settings = replace(base.settings, names=replace(base.settings.names, catalog=self.catalog))
-        self.some_rows = self.pending.some_rows
-        self.relations = self.pending.relations()
-        self.has_rows = self.pending.has_rows
         self.at = base.at
         self._only_reads = read_only
 
@@ -61,10 +55,6 @@ class OpenTransaction(Core):
         """Have checked changes in the transaction; see `Core.commit`."""
         self.check_writable()
         return self.pending.commit(changes)
-
-    def moves(self, change: Altered) -> bool:
-        """See `Core.moves`."""
-        return self.base.moves(change)
 
     def carry_out(
         self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,

@@ -10,7 +10,6 @@ import pyarrow as pa
 from ivm.catalog.errors import BindError
 from ivm.catalog.schema import Table, View
 from ivm.session.core import Core
-from ivm.session.introspection import RELATIONS
 from ivm.sql.times import Moment
 
 Compute = Callable[[str], pa.Table]
@@ -22,7 +21,7 @@ def core_of_past(core: Core, relation: str, moment: Moment, compute: Compute) ->
 
     BindError for what has no past, or not so far back.
     """
-    if not isinstance(core.catalog.find(relation), Table | View) and relation in (core.relations or RELATIONS):
+    if not isinstance(core.catalog.find(relation), Table | View) and relation in core.relations():
         raise BindError(
             f"cannot read {relation} {moment}: it tells what is so now, and has no past; give the other relations of "
             "this query a time of their own"

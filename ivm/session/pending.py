@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa
 
 from ivm.analysis.tables import tables_of
+from ivm.called import Functions
 from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.clock import CLOCK
@@ -19,23 +19,27 @@ from ivm.catalog.names import key, reached
 from ivm.catalog.schema import Table, View
 from ivm.dataflow.graph import StillRead
 from ivm.durable.payload import Batch
+from ivm.engine.backend import Reading, Section, ViewRows
+from ivm.engine.elsewhere import Elsewhere
 from ivm.engine.engine import Engine
-from ivm.engine.installing import put_or_drop
+from ivm.engine.installing import Pause, put_or_drop
 from ivm.engine.transaction import Change
-from ivm.engine.view import Contents, Installed
+from ivm.engine.under_way import Also
+from ivm.engine.view import Installed
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
 from ivm.session.before import AsOf, Before, contents_before, known_since
 from ivm.session.core import Core
-from ivm.session.introspection import RELATIONS
 from ivm.session.pending_table import PendingTable
 from ivm.session.sequences import OwnNumbers
 from ivm.sql.ir.relation import Relation
+from ivm.subscriptions.audience import Told
 from ivm.subscriptions.listeners import Listeners
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.turns import Aside, Turns, at_once
 from ivm.transform.pipeline import optimize
 
 _NONE: Mapping[str, float] = MappingProxyType({})
@@ -58,7 +62,7 @@ class _Tables(dict[str, PendingTable]):
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> PendingTable:
         """A new table of these rows; in place of one that is there, nobody else may have changed that."""
         pending, was = self._pending, self._there(table.name)
-        pending.check_made(table)
+        pending.check_new(table)
         if was is not None:
             was.drop()
         made = PendingTable(table, None, pending.own, pending.time, was)
@@ -97,16 +101,15 @@ class Beside:
     views: dict[str, object] = field(default_factory=dict)
 
 
-class Pending:
-    """What there was when a transaction began, and what it has changed since; used as an `Engine` is.
+class Pending(Elsewhere):
+    """What there was when a transaction began, and what it has changed since; it is the backend of its statements.
 
     A moment of the past is kept for as long as somebody holds this. The caller of `__init__` has the database's lock.
     """
 
-    is_whole = plans_again = False
-    is_installing = False
-    texts_owed = 0
+    is_installing = plans_again = False
     journal = None
+    batches: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, core: Core, time: int | None, holder: str) -> None:
         """`time`: of which this is, if it is not to be the present; BindError if that is not kept."""
@@ -135,16 +138,35 @@ class Pending:
         self._anew: set[str] = set()
         """The marks of those."""
         self._still_read = StillRead(self.time, holder, core.clock.present())
-        if engine.is_whole:
-            engine.renderer.graph.still_read.hold(self._still_read)
+        engine.hold(self._still_read)
 
-    def let_go(self) -> None:
+    @property
+    def recursion_limit(self) -> int:
+        """See `Backend.recursion_limit`."""
+        return self._core.engine.recursion_limit
+
+    @property
+    def is_remote(self) -> bool:
+        """See `Backend.is_remote`."""
+        return self._core.engine.is_remote
+
+    def begin_with(self, functions: Functions, present: Callable[[], int]) -> None:
+        """See `Backend.begin_with`: those that the database has."""
+
+    def end(self) -> None:
         """Keep nothing of the past any more. Once is enough; nobody reads from then on."""
-        if self._core.engine.is_whole:
-            self._core.engine.renderer.graph.still_read.let_go(self._still_read)
+        self._core.engine.let_go(self._still_read)
 
-    def contents(self, view: str) -> Contents:
-        """The rows of a view that no change of the transaction reaches."""
+    def check_new(self, entry: Table | View) -> None:
+        """See `Backend.check_new`."""
+        self._core.engine.check_new(entry)
+
+    def moves(self, change: Altered) -> bool:
+        """See `Backend.moves`."""
+        return self._core.engine.moves(change)
+
+    def contents(self, view: str, as_of: int | None = None) -> ViewRows:
+        """The rows of a view that no change of the transaction reaches; it has one time alone."""
         was = self.was(self.catalog.view(view))
         assert was is not None, "it is kept"
         return contents_before(self._core, was, self.as_of)
@@ -154,7 +176,9 @@ class Pending:
         names = tables_of(relation)
         lower(optimize(relation), Existing().above(dict.fromkeys(names, _EXPECTED)))
 
-    def installed(self, definition: View, planned: None, pause: object, aside: object, renderer: object = None) -> None:
+    def installed(
+        self, definition: View, planned: None, pause: Pause, aside: Aside = at_once, renderer: Beside | None = None
+    ) -> None:
         """None: views are filled by COMMIT."""
         self._anew.add(definition.mark)
 
@@ -162,7 +186,10 @@ class Pending:
         """Nothing is rendered before COMMIT."""
         return Beside()
 
-    def put_all(self, views: Mapping[str, tuple[object, str | None]], renderer: None = None) -> None:
+    def sweep(self) -> None:
+        """Nothing is on its way in."""
+
+    def put_all(self, views: Mapping[str, tuple[object, str | None]], renderer: Beside | None = None) -> None:
         """The views of these names are others from now on; see `Engine.put_all`."""
         for name, (_, oracle_sql) in views.items():
             self.put(name, None, oracle_sql)
@@ -192,10 +219,10 @@ class Pending:
 
     def _reaches(self, view: View) -> bool:
         """Whether the view was there at the time; else it is computed of what there was of tables."""
-        engine = self._core.engine
-        if not self.as_of.asked or not engine.is_whole:
+        if not self.as_of.asked:
             return True
-        installed = engine.views.get(view.name)
+        engine = self._core.engine
+        installed = engine.whole_view(view.name)
         return installed is None or known_since(installed, self.as_of.first, engine.time) <= self.time
 
     def is_kept(self, view: View) -> bool:
@@ -209,12 +236,21 @@ class Pending:
             return old
         return next((each for each in self.before.views if view.mark and each.mark == view.mark), None)
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0) -> int:
-        """Have all changes, or none; nobody else sees them. See `Engine.commit`."""
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, *, also: Also | None = None) -> int:
+        """Have all changes, or none; nobody else sees them. See `Commits.commit`."""
         for change in changes:
             self.tables[change.table.name].take_in(change)
         self.own.commit(changes)
         return self.time
+
+    def check(self, changes: Sequence[Change]) -> Sequence[Told]:
+        """See `Backend.check`: nobody is told. Cost: that of all of the transaction's own rows."""
+        before = self.saved()
+        try:
+            self.commit(changes)
+        finally:
+            self.restore(before)
+        return ()
 
     def saved(self) -> Saved:
         """What has been changed by now, for `restore`. Cost: that of the transaction's own rows."""
@@ -231,8 +267,12 @@ class Pending:
             table.restore(saved.tables.get(name))
 
     def settle(self) -> None:
-        """See `Engine.settle`."""
+        """See `Backend.settle`."""
         self.own.settle()
+
+    def close(self) -> None:
+        """See `end`."""
+        self.end()
 
     def altered(self) -> list[Altered]:
         """The tables that keep rows, and are others than before: as they were and as they are."""
@@ -266,10 +306,6 @@ class Pending:
         """Whether rows, or what exists, are others than before for the transaction."""
         return self.defines or any(table.is_changed for table in self.tables.values())
 
-    def tidy_texts(self) -> int:
-        """None are owed."""
-        return 0
-
     def changes(self) -> dict[str, tuple[pa.Table, Ints]]:
         """Of each table that differs from what was there before the rows that do, each with its diff; but for the
         clock, which each commit brings up to date.
@@ -281,24 +317,30 @@ class Pending:
     def some_rows(
         self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
     ) -> tuple[TableStore, TextDictionary]:
-        """What has the rows of a table that meet some of `rows`, as of the one time that this shows; see
-        `ivm.session.serving.SomeRows`.
-        """
+        """See `Backend.some_rows`: as of the one time that this shows."""
         return self.tables[table.name].met(keys, rows)
 
-    def relations(self) -> Mapping[str, Callable[[Any], Callable[[], pa.Table]]]:
-        """How `ivm_*` relations are computed: of the database, as it is without the transaction."""
-        known = self._core.relations or RELATIONS
-        return {name: partial(self._relation, read) for name, read in known.items()}
+    def difference(self, view: str, successor: None) -> Callable[[], pa.Table | None]:
+        """See `Backend.difference`: nobody listens in a transaction."""
+        return lambda: None
 
-    def _relation(self, read: Callable[[Any], Callable[[], pa.Table]], _: object) -> Callable[[], pa.Table]:
+    def sizes(self) -> Mapping[str, float]:
+        """See `Backend.sizes`: those of the database."""
+        return self._core.engine.sizes()
+
+    def relations(self) -> Mapping[str, Callable[[], Reading]]:
+        """See `Backend.relations`: of the database, as it is without the transaction."""
+        return {name: partial(self._relation, read) for name, read in self._core.relations().items()}
+
+    def _relation(self, read: Callable[[], Reading]) -> Reading:
         with self._core.lock:
-            return read(self._core.engine)
+            return read()
 
-    def check_made(self, table: Table) -> None:
-        """Raise what creating a table raises where its rows are elsewhere."""
-        if not self._core.engine.is_whole:
-            self._core.engine.tables.made(table)
+    def explained(
+        self, relation: Relation, below: Mapping[str, Relation], names: Callable[[str], tuple[str, ...]], lock: Turns
+    ) -> Sequence[Section]:
+        """See `Backend.explained`: as of the database."""
+        return self._core.engine.explained(relation, below, names, self._core.lock)
 
     def table_before(self, name: str) -> PendingTable:
         """A table of which the transaction has changed no row, as it is declared by now."""

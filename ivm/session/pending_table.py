@@ -155,8 +155,11 @@ class PendingTable:
         before = 0 if self._before is None else self._before.count
         return before - self._of(self._gone).count + self._of(self.table).count if self.is_changed else before
 
-    def reading(self) -> Callable[[], pa.Table]:
-        """What makes an Arrow table of the rows. Cost: none; then, where rows have gone, that of finding them."""
+    def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
+        """What makes an Arrow table of the rows, of which there is one time.
+
+        Cost: none; then, where rows have gone, that of finding them.
+        """
         before = None if self._before is None else self._before.reading()
         if before is None or not self.is_changed:
             return self._of(self.table).reading() if before is None else before

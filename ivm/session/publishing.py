@@ -8,8 +8,8 @@ from functools import partial
 
 from ivm.catalog.clock import CLOCK
 from ivm.catalog.errors import ConstraintError, TransactionError
-from ivm.engine.decided import Also
 from ivm.engine.transaction import Change
+from ivm.engine.under_way import Also
 from ivm.intake.ingest import Intake
 from ivm.session.before import check_same
 from ivm.session.coming import Coming

@@ -20,10 +20,7 @@ def meetings(
 
     See `ivm.session.conflicts`. The caller has the lock.
     """
-    if core.some_rows is None:
-        store, dictionary = core.engine.tables[table.name], core.engine.dictionary
-    else:
-        store, dictionary = core.some_rows(table, keys, rows)
+    store, dictionary = core.engine.some_rows(table, keys, rows)
     fresh, meeting, met = conflicts(store, dictionary, keys, rows)
     return _taken(rows, fresh), _taken(rows, meeting), met
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import BindError, Error
 from ivm.catalog.names import listed
 from ivm.catalog.schema import View
-from ivm.engine.installing import Pause, Planned, Put, renamed
-from ivm.engine.tables import Declared
+from ivm.engine.backend import NewView
+from ivm.engine.installing import Pause
 from ivm.plan.renamed import Renaming
-from ivm.render.renderer import Renderer
 from ivm.session.core import Core
 from ivm.sql.bind import BoundQuery, bind, with_names
 from ivm.trace.turns import Aside, at_once
 
-_NO_TABLES: Mapping[str, Declared | None] = MappingProxyType({})
+_NO_TABLES: Mapping[str, Any] = MappingProxyType({})
 _NO_SIZES: Mapping[str, float] = MappingProxyType({})
 _EXPECTED = 1000.0
 """So many rows has a view that has not been maintained so far."""
@@ -37,7 +37,7 @@ class Redefining:
     old: Catalog
     catalog: Catalog
     bound: dict[str, BoundQuery] = field(default_factory=dict)
-    planned: dict[str, Planned] = field(default_factory=dict)
+    planned: dict[str, Any] = field(default_factory=dict)
     renaming: Renaming | None = None
 
     @classmethod
@@ -45,12 +45,14 @@ class Redefining:
         """Nothing is another yet."""
         return cls(core.catalog.fixed(), core.catalog.fixed())
 
-    def rename(self, core: Core, old: str, new: str) -> Renderer | None:
+    def rename(self, core: Core, old: str, new: str) -> Any:
         """Let what is called `old` stay as it is under its `new` name; what renders then, if anything does."""
-        if old == new or not core.engine.is_whole:
+        if old == new:
             return None
-        self.renaming = Renaming({old: new})
-        return renamed(core.engine.renderer, self.renaming)
+        renaming = Renaming({old: new})
+        renderer = core.engine.renamed(renaming)
+        self.renaming = None if renderer is None else renaming
+        return renderer
 
     def readers(self, name: str, gone: Collection[str] = ()) -> Sequence[View]:
         """The views that read what is called so, also through others, each after those that it reads; none of those
@@ -111,30 +113,30 @@ class Redefining:
                 self.planned[name] = core.engine.planned(bound.relation, {**new, **sizes})
 
     def installed(
-        self, core: Core, renderer: Renderer | None, pause: Pause | None = None, aside: Aside = at_once
-    ) -> dict[str, Put]:
+        self, core: Core, renderer: Any, pause: Pause | None = None, aside: Aside = at_once
+    ) -> dict[str, NewView]:
         """What the views are to be; those that are planned are installed by `renderer`, see `Engine.beside`.
 
         Others commit at each `pause`; None: nobody is let in. On any error nothing is left behind.
         """
-        puts: dict[str, Put] = {}
+        puts: dict[str, NewView] = {}
         for name, bound in self.bound.items():
             definition, there = self.catalog.view(name), core.engine.views.get(name)
             if name in self.planned and renderer is not None:
                 there = core.engine.installed(definition, self.planned[name], pause or _alone, aside, renderer)
-            elif there is not None and self.renaming is not None:
-                there = there.called(definition, self.renaming)
+            elif self.renaming is not None and (whole := core.engine.whole_view(name)) is not None:
+                there = whole.called(definition, self.renaming)
             elif there is not None:
-                there = replace(there, definition=definition) if definition.maintained else None
+                there = there.of(definition) if definition.maintained else None
             puts[name] = there, bound.oracle_sql
         return puts
 
     def put(
         self,
         core: Core,
-        views: Mapping[str, Put],
-        renderer: Renderer | None,
-        tables: Mapping[str, Declared | None] = _NO_TABLES,
+        views: Mapping[str, NewView],
+        renderer: Any,
+        tables: Mapping[str, Any] = _NO_TABLES,
     ) -> None:
         """From now on these are what exists, None: there is none. It may be interrupted, and called again."""
         for name, declared in tables.items():

@@ -52,9 +52,8 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     if changed is not None:
         statement.give_back()
         return changed
-    has_rows = core.engine.is_whole or core.some_rows is not None
     zone = core.settings.zone
-    bound = bind_rows(statement, core.catalog, zone, core.clock.present()) if has_rows else None
+    bound = bind_rows(statement, core.catalog, zone, core.clock.present())
     if bound is None:
         return None
     index = index_of(core, bound)
@@ -78,7 +77,7 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
 def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
     """Change the one row of a key, if it is there; None, and nothing has changed, where that is not for here."""
     said, content = statement.by_key, core.catalog.content
-    table = None if said is None or not core.engine.is_whole else core.catalog.find(said.table)
+    table = None if said is None else core.catalog.find(said.table)
     if said is None or not isinstance(table, Table) or core.settings.reads_otherwise(table.fields):
         return None
     values = said.said(table, statement.literals)
@@ -95,7 +94,9 @@ def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
 
 def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[int, Value] | None) -> Change | None:
     """What takes the row of a key out, or gives some of its columns, by their places, the values that come `after`."""
-    intake, store = core.incoming.intake(table.name)[1], core.engine.tables[table.name]
+    intake, store = core.incoming.intake(table.name)[1], core.engine.whole_table(table.name)
+    if store is None:
+        return None
     plain, keys = intake.plain, intake.plain_keys
     found = None if keys is None else keys.batch(1, [(value,) for value in key.values()], range(len(key)))
     number = None if found is None else store.number_of(*found)
@@ -115,9 +116,8 @@ def _found(core: Core, bound: BoundRows, index_of_view: LogIndex | None) -> Foun
     """The rows among which all are that pass; None where they are too many, or no key is given."""
     relation, engine = bound.relation, core.engine
     if isinstance(relation, View):
-        if not engine.is_whole:
-            return None
-        return found_in_view(engine.views[relation.name].log.sealed, bound, engine.dictionary, index_of_view)
+        whole = engine.whole_view(relation.name)
+        return None if whole is None else found_in_view(whole.log.sealed, bound, engine.dictionary, index_of_view)
     fixed = bound.fixed
     for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
         key = relation.places(columns)
@@ -141,8 +141,9 @@ def _store(
     core: Core, table: Table, key: tuple[int, ...], wanted: Sequence[Sequence[Literal]]
 ) -> tuple[TableStore, TextDictionary]:
     """What has the rows of a table with these keys, if they are there, and its texts."""
-    if core.some_rows is None:
-        return core.engine.tables[table.name], core.engine.dictionary
+    whole = core.engine.whole_table(table.name)
+    if whole is not None:
+        return whole, core.engine.dictionary
     dictionary = TextDictionary()
     texts, columns = Literals(dictionary), []
     for place, field in enumerate(table.fields):
@@ -151,7 +152,7 @@ def _store(
             columns.append(to_arrow(column, field.type, dictionary.now()))
         else:
             columns.append(pa.nulls(len(wanted), arrow_type(field.type)))
-    return core.some_rows(table, [key], pa.table(columns, names=[field.name for field in table.fields]))
+    return core.engine.some_rows(table, [key], pa.table(columns, names=[field.name for field in table.fields]))
 
 
 def _numbers(

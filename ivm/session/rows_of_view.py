@@ -37,8 +37,8 @@ def index_of(core: Core, bound: BoundRows) -> LogIndex | None:
 
     The caller has no lock, as it may take a while to make it.
     """
-    wanted, engine = _wanted(bound), core.engine
-    installed = engine.views.get(bound.relation.name) if wanted and engine.is_whole else None
+    wanted = _wanted(bound)
+    installed = core.engine.whole_view(bound.relation.name) if wanted else None
     if installed is None:
         return None
     sealed = installed.log.sealed

@@ -20,7 +20,7 @@ from ivm.catalog.names import as_literal, key, parts_of, quoted
 from ivm.catalog.paths import Names
 from ivm.catalog.sequence import SEQUENCES, Sequence, Sequences
 from ivm.durable.payload import Batch
-from ivm.engine.engine import Engine
+from ivm.engine.backend import Backend
 from ivm.engine.transaction import Change
 from ivm.sql.sequence_words import NEXT, numbers_called, only_next, renamed_calls
 from ivm.trace.turns import Turns
@@ -36,7 +36,7 @@ class Holds(Protocol):
     """Where numbers are kept; see `ivm.session.core.Core`."""
 
     catalog: Catalog
-    engine: Engine
+    engine: Backend
     lock: Turns
 
     def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:

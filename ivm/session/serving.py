@@ -8,21 +8,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from ivm.catalog.schema import Table
-from ivm.trace.rows.table_store import TableStore
-from ivm.trace.text.dictionary import TextDictionary
 
 Form = Callable[[Sequence[str]], tuple[Sequence[str], str]]
 """Told what columns a query has, it gives those of a table that these are for, and the SELECT of the table's rows."""
-
-
-class SomeRows(Protocol):
-    """What brings rows of a table here."""
-
-    def __call__(
-        self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
-    ) -> tuple[TableStore, TextDictionary]:
-        """A store of those rows, now or as of a time, that meet the given ones on keys, and its dictionary."""
-        ...
 
 
 class Checkpoints(Protocol):

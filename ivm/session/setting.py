@@ -83,7 +83,7 @@ def _tell_in(core: Core, name: str | None) -> None:
     zones = core.settings.values
     if name is None:
         zones.pop(TIME_ZONE, None)
-    elif core.distribution is not None and not core.is_copied:
+    elif core.engine.is_remote:
         raise UnsupportedError(
             f"cannot set {TIME_ZONE} to {name!r}: over Spark moments are told in UTC; write x AT TIME ZONE {name!r}"
         )

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 
 from ivm.catalog.errors import BindError, InterfaceError, TransactionError
-from ivm.engine.view import Contents, View
+from ivm.engine.backend import ViewRows
+from ivm.engine.reader import View
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.open_transaction import OpenTransaction
@@ -62,7 +63,7 @@ class Snapshot:
     def __repr__(self) -> str:
         return f"<ivm.Snapshot, {'closed' if self._database is None else f'time {self.time}'}>"
 
-    def _contents(self, view: str) -> Contents:
+    def _contents(self, view: str) -> ViewRows:
         with self._lock:
             self._open  # noqa: B018
             return self._transactions.core().pending.contents(view)
@@ -108,11 +109,11 @@ class Fixed(Transactions):
 class _View(View):
     """Reads a maintained view as of the time of a snapshot."""
 
-    def __init__(self, core: Core, name: str, time: int, contents: Callable[[], Contents]) -> None:
-        super().__init__(name, core.installed, lambda: core.engine.dictionary, lambda: (time, time), core.lock)
+    def __init__(self, core: Core, name: str, time: int, contents: Callable[[], ViewRows]) -> None:
+        super().__init__(name, lambda: core.engine, lambda: (time, time), core.lock)
         self._before = contents
 
-    def _contents(self, as_of: int | None = None) -> Contents:
+    def _contents(self, as_of: int | None = None) -> ViewRows:
         if as_of is not None:
             self._check_readable(as_of, 0)
         return self._before()

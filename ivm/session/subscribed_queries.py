@@ -14,7 +14,7 @@ from ivm.catalog.errors import BindError, Error, InterfaceError
 from ivm.catalog.names import key, quoted
 from ivm.catalog.schema import View
 from ivm.catalog.types import SqlType
-from ivm.engine.view import Contents
+from ivm.engine.backend import ViewRows
 from ivm.render.scalars.columns import column_of_literals
 from ivm.session.core import Core
 from ivm.session.defining import create_view, put
@@ -84,19 +84,20 @@ def heard(core: Core, of: str, params: Parameters | None, *, lasts: bool = False
             forget_unheard(core)
 
 
-def present(core: Core, heard: Heard, held: Contents, time: int) -> Callable[[], Piece]:
+def present(core: Core, heard: Heard, held: ViewRows, time: int) -> Callable[[], Piece]:
     """What gives the rows that are heard of, at present, as changes at a time, without the lock, which the caller has.
 
     Cost: that of all rows of the view, where all are heard of, or over shards; else see `chosen_rows`.
     """
     chosen = heard.chosen
-    if chosen is None or not core.engine.is_whole:
+    whole = core.engine.whole_view(heard.view)
+    if chosen is None or whole is None:
         return partial(_all_or_some, held, chosen, time)
     dictionary, schema = core.engine.dictionary, held.definition.schema
     texts = Literals(dictionary)
     types = [schema[column].type for column in chosen.place.columns]
     wanted = [column_of_literals([value], type_, texts) for value, type_ in zip(heard.values, types, strict=True)]
-    log = core.engine.views[heard.view].log
+    log = whole.log
     sealed, strings = log.sealed, dictionary.now()
 
     def make() -> Piece:
@@ -106,7 +107,7 @@ def present(core: Core, heard: Heard, held: Contents, time: int) -> Callable[[],
     return make
 
 
-def _all_or_some(held: Contents, chosen: Chosen | None, time: int) -> Piece:
+def _all_or_some(held: ViewRows, chosen: Chosen | None, time: int) -> Piece:
     rows = held.changes(time)
     found = piece_of(rows, time)
     if chosen is None:

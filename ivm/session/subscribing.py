@@ -10,7 +10,7 @@ from ivm.arguments import at_least_one, one_of, period, whole_number
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import BindError, InterfaceError, TypeMismatchError
 from ivm.catalog.schema import View as Definition
-from ivm.engine.view import Contents
+from ivm.engine.backend import ViewRows
 from ivm.results.view_changes import types_of
 from ivm.session.core import Core
 from ivm.session.row_keys import key_of
@@ -73,7 +73,7 @@ def _key(view: Definition, catalog: Catalog, wish: Wish, of: Heard) -> tuple[str
 
 
 def _listening(
-    core: Core, of: Heard, held: Contents, wish: Wish, form: Form, after: int | None, begins: int
+    core: Core, of: Heard, held: ViewRows, wish: Wish, form: Form, after: int | None, begins: int
 ) -> Subscription:
     """Who is told from now on, and first of what has changed `after` a time; the caller has the lock."""
     listeners, time, definition = core.engine.listeners, core.engine.time, held.definition

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import ViewDroppedError
 from ivm.catalog.schema import View as Definition
-from ivm.engine.view import Installed
+from ivm.engine.backend import Maintained
 from ivm.session.core import Core
 from ivm.session.row_keys import is_key
 from ivm.subscriptions.audience import Audience
@@ -20,11 +20,11 @@ from ivm.subscriptions.subscription import Subscription
 from ivm.subscriptions.unnamed import is_unnamed, spoken
 
 
-def succession(core: Core, catalog: Catalog, views: Mapping[str, Installed | None]) -> Callable[[], None]:
+def succession(core: Core, catalog: Catalog, views: Mapping[str, Maintained | None]) -> Callable[[], None]:
     """What tells who listens to these views, once they and `catalog` are what there is; None: it is not maintained.
 
-    It may be interrupted, and called again. The caller has the lock, now and then. Cost: that of `Core.difference` for
-    views that go on, where somebody listens.
+    It may be interrupted, and called again. The caller has the lock, now and then. Cost: that of
+    `Backend.difference` for views that go on, where somebody listens.
     """
     heard = [(core.catalog.view(name), new) for name, new in views.items() if _heard(core, name)]
     told = [
@@ -43,13 +43,16 @@ def _heard(core: Core, view: str) -> bool:
 
 
 def _told(
-    core: Core, catalog: Catalog, old: Definition, new: object, installed: Installed | None
+    core: Core, catalog: Catalog, old: Definition, new: object, installed: Maintained | None
 ) -> Callable[[], None]:
     reason = reason_to_end(old, new)
     audience = core.engine.listeners.to(old.name)
     if reason or installed is None or audience is None:
         return partial(core.end_subscriptions, old.name, reason)
-    changes, mark = core.difference(old.name, installed), os.urandom(8).hex()  # it may be made anew twice at one time
+    changes, mark = (
+        core.engine.difference(old.name, installed),
+        os.urandom(8).hex(),
+    )  # it may be made anew twice at one time
     keyless = [each for each in audience.each() if each.key and not _tells_apart(installed.definition, catalog, each)]
     return partial(_tell, audience, changes, core.engine.time, mark, keyless)
 

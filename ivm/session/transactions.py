@@ -111,7 +111,7 @@ class Begun:
     def let_go(self) -> None:
         """Let go of what it had, and of what was kept for it."""
         if self._open is not None:
-            self._open.pending.let_go()
+            self._open.pending.end()
         self._open = None
 
     def publish(self) -> None:

@@ -17,7 +17,6 @@ from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
 from ivm.session.transactions import Holder, Runs, Transactions
 from ivm.sql.parameters import Parameters
-from ivm.subscriptions.audience import Told
 from ivm.subscriptions.wish import Wish
 from ivm.trace.rows.table_store import Mode
 
@@ -112,11 +111,10 @@ def _told(core: Core, transactions: Transactions, view: str) -> pa.Table:
             f"cannot tell changes of view {view}: something was created, altered or dropped too; read what would be by "
             "sql, or change rows alone"
         )
-    if not core.engine.is_whole:
-        raise UnsupportedError(f"cannot tell changes of view {view} over shards; read what would be by sql")
     of = Heard(core.settings.names.given(view))
     with core.lock, subscribe(core, of, Wish(), snapshot=False, from_time=None) as asked:
-        told, changes = list[Told](), changes_of(core, pending)
-        if changes:
-            core.engine.commit(changes, trial=told)
+        if core.engine.whole_view(asked.view) is None:
+            raise UnsupportedError(f"cannot tell changes of view {view} over shards; read what would be by sql")
+        changes = changes_of(core, pending)
+        told = core.engine.check(changes) if changes else ()
         return next((piece.table for listened, piece in told if asked in listened.each()), asked.fetch())

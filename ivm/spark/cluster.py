@@ -52,7 +52,7 @@ class OnSpark:
     `declared`: the table of a name, for rows that come as DataFrames.
     """
 
-    pace = Pace(1 << 22, 1 << 20, 500)
+    pace, is_remote = Pace(1 << 22, 1 << 20, 500), True
 
     def __init__(self, spark: SparkTransport, root: tasks.Root) -> None:
         self.shards = spark.shards

@@ -195,10 +195,9 @@ class SparkDatabase(ShardedDatabase):
     def view(self, name: str) -> SparkView:
         """A maintained view; see `Database.view`."""
         core = self._open
+        assert isinstance(core, ShardedCore), "it is made of one"
         with core.lock:
-            name = core.maintained(name).definition.name
-            dictionary = core.engine.dictionary
-        found = SparkView(name, core.installed, lambda: dictionary, core.readable, core.lock, self._driver)
+            found = SparkView(core.maintained(name).definition.name, core)
         found.listened = self.subscribe
         return found
 
@@ -243,7 +242,7 @@ class SparkView(ShardedReader):
         is: of what was read before the last commit a copy is loaded each time, as long as its logs are kept.
         """
         with self._lock:
-            definition = self._installed.definition
+            definition = self._definition
             version = self._driver.ledger.watched(self._driver.version)
             frame = carrier_of(self._driver).frame(version, Question("view", definition.name), definition.columns)
         return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
@@ -255,7 +254,7 @@ class SparkView(ShardedReader):
         """
         with self._lock:
             after, until = self._between(after, until, self._readable()[0])
-            definition = self._installed.definition
+            definition = self._definition
             version = self._driver.ledger.watched(self._driver.version)
             view = self._driver.views[definition.name]
             question = Question("history", definition.name, until, after=after)

@@ -38,7 +38,7 @@ Moves = Callable[[int], bool]
 class OverCopies:
     """See `ivm.cluster.driver.transport.Transport`. Each of `groups` has a process; a task that fails is tried again."""
 
-    pace = InProcess.pace
+    pace, is_remote = InProcess.pace, False
 
     def __init__(
         self,

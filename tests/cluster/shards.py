@@ -162,7 +162,7 @@ class Shards:
     def contents(self, shard: Resident) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of all tables and views that it has."""
         engine = shard.engine
-        found = {name: _rows(store.arrow()) for name, store in engine.tables.items()}
+        found = {name: _rows(store.reading()()) for name, store in engine.tables.items()}
         return found | {name: _rows(engine.contents(name).arrow()) for name in engine.views}
 
 
@@ -254,7 +254,7 @@ def _through(residents: Sequence[Resident], order: Order, said: Sequence[Said]) 
 
 def _contents(db: ivm.Database) -> dict[str, list[tuple[Any, ...]]]:
     engine = core_of(db).engine
-    found = {name: _rows(store.arrow()) for name, store in engine.tables.items()}
+    found = {name: _rows(store.reading()()) for name, store in engine.tables.items()}
     return found | {name: _rows(engine.contents(name).arrow()) for name in engine.views}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ivm.engine import engine
+from ivm.engine import part
 from ivm.trace.helpers import Helpers
 from tests.cluster.histories import play
 from tests.engine.threads import helped
@@ -16,7 +16,7 @@ def test_short_histories_over_shards_that_are_helped(seeds, monkeypatch):
     begun = 0
     for seed in seeds:
         shared = Helpers(3)
-        monkeypatch.setattr(engine, "Helpers", lambda threads, shared=shared: shared)  # of who is given none
+        monkeypatch.setattr(part, "Helpers", lambda threads, shared=shared: shared)  # of who is given none
         with helped():
             play(seed, 2)
         begun += shared._begun

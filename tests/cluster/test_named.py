@@ -42,7 +42,7 @@ def test_random_steps_reach_who_goes_away_at_random(shards):
 
 
 def _logs(db, view):
-    return [part.log for part in core_of(db).parts(view)]
+    return [part.log for part in core_of(db).engine.parts(view)]
 
 
 def test_what_nobody_acknowledges_is_bounded_and_a_new_view_is_another_one():

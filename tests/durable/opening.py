@@ -11,7 +11,7 @@ import ivm
 from ivm.cli import app
 from ivm.durable.recovery import open_storage
 from ivm.engine.engine import Engine
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.database import Database, core_of
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.certain import noted
@@ -28,16 +28,18 @@ def finish(db: ivm.Database) -> None:
     """Wait until all is written."""
     core = core_of(db)
     with core.lock:
-        assert core.engine.journal is not None
-        core.engine.journal.finish()
+        journal = engine_of(core).journal
+        assert journal is not None
+        journal.finish()
 
 
 def begin_file(db: ivm.Database) -> int:
     """Let the log go on in a new file, as a checkpoint does."""
     core = core_of(db)
     with core.lock:
-        assert core.engine.journal is not None
-        return core.engine.journal.begin_file()
+        journal = engine_of(core).journal
+        assert journal is not None
+        return journal.begin_file()
 
 
 def killed(db: ivm.Database, path: Path, to: Path) -> Path:

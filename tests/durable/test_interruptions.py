@@ -8,7 +8,7 @@ from tests.durable.opening import contents, finish, held_by, opened
 from tests.faults.lines import lines_of, raising
 from tests.more import TODAY
 
-PARTS = ("ivm/durable/", "ivm/storage/", "ivm/engine/engine.py", "ivm/session/core.py")
+PARTS = ("ivm/durable/", "ivm/storage/", "ivm/engine/engine.py", "ivm/engine/part.py", "ivm/session/core.py")
 WORKS = {
     "commit": lambda db: db.apply({"t": {"a": [db.time], "b": ["x"]}}, batch=("source", db.time)),
     "update": lambda db: db.sql("UPDATE t SET b = 'y' WHERE a >= 0"),

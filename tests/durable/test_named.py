@@ -9,6 +9,7 @@ import pytest
 import ivm
 from ivm.durable.names import NAME
 from ivm.session import named
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.session.subscribing import subscribe
 from tests.durable.disk import Disk
@@ -157,7 +158,7 @@ def test_what_nobody_acknowledges_is_bounded(path):
         db.sql(MADE)
         slow = db.subscribe("revenue", name="slow", keep=100)
         db.subscribe("revenue", name="patient")
-        log = core_of(db).engine.views["revenue"].log
+        log = engine_of(core_of(db)).views["revenue"].log
         for price in range(300):
             db.sql("UPDATE sale SET price = ? WHERE id = 1", [price])
         assert log.sealed.since == 1

@@ -30,7 +30,7 @@ def _rows(number, **other):
 def written_first(monkeypatch):
     """Commits of few rows are written while they are worked on; what is written ahead is before anything is refused."""
     monkeypatch.setattr(journal, "LARGE", ROWS)
-    plain = Engine._prepared
+    plain = Engine._begun
 
     def prepared(self, *given):
         if self.journal is not None and self.journal._begun is not None:
@@ -41,7 +41,7 @@ def written_first(monkeypatch):
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(Engine, "_prepared", prepared)
+    monkeypatch.setattr(Engine, "_begun", prepared)
 
 
 INTERRUPTED: list[int] = []

@@ -10,6 +10,7 @@ import pytest
 
 import ivm
 from ivm.durable.payload import ALTERATION, KINDS
+from ivm.session.core import engine_of
 from ivm.session.database import Database, core_of
 
 _BEFORE = """
@@ -215,20 +216,20 @@ def test_a_view_that_is_filled_again_may_fail(db: Database) -> None:
     """Whatever was made beside the views there are goes; they go on."""
     db.sql("CREATE MATERIALIZED VIEW parted AS SELECT a // (id - 9) AS p FROM t")
     core = core_of(db)
-    nodes = set(core.engine.renderer.graph.nodes)
-    installed = core.engine.installed
+    nodes = set(engine_of(core).renderer.graph.nodes)
+    installed = engine_of(core).installed
 
     def failing(definition: object, *rest: object, **more: object) -> object:
         if getattr(definition, "name", "") == "parted":
             raise ivm.NumericError("no")
         return installed(definition, *rest, **more)  # type: ignore[arg-type]
 
-    core.engine.installed = failing  # type: ignore[method-assign, assignment]
+    engine_of(core).installed = failing  # type: ignore[method-assign, assignment]
     with pytest.raises(ivm.NumericError):
         db.sql("ALTER TABLE t ALTER b TYPE VARCHAR USING upper(b)")
-    del core.engine.installed
-    core.engine.sweep()
-    assert set(core.engine.renderer.graph.nodes) == nodes
+    del engine_of(core).installed
+    engine_of(core).sweep()
+    assert set(engine_of(core).renderer.graph.nodes) == nodes
     db.sql("INSERT INTO t VALUES (8, 8, 'n')")
     db.verify()
 
@@ -281,17 +282,17 @@ def test_a_store_that_has_lost_rows(db: Database) -> None:
 def test_what_is_renamed_is_not_filled_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with ivm.connect(tmp_path / "db", compile="off") as db:
         db.sql(_BEFORE)
-        nodes = [*core_of(db).engine.renderer.graph.nodes]
+        nodes = [*engine_of(core_of(db)).renderer.graph.nodes]
         with db.subscribe("high", snapshot=False) as told:
             db.sql("ALTER TABLE t RENAME TO u; ALTER VIEW sums RENAME TO totals; ALTER TABLE u RENAME TO t")
             db.sql("BEGIN; ALTER TABLE t RENAME TO u; ALTER VIEW high RENAME TO higher; COMMIT")
-            assert [*core_of(db).engine.renderer.graph.nodes] == nodes
+            assert [*engine_of(core_of(db)).renderer.graph.nodes] == nodes
             db.sql("INSERT INTO u VALUES (9, 9, 'y')")
             assert [row["b"] for row in told.fetch().to_pylist()] == ["y"]
         operators = {name for (name,) in db.sql("SELECT operator FROM ivm_operators").fetchall()}
         assert {"table u", "view totals", "view higher"} <= operators
         db.sql("CREATE MATERIALIZED VIEW more AS SELECT b, sum(a) AS s FROM u GROUP BY b")
-        assert len(core_of(db).engine.renderer.graph.nodes) == len(nodes) + 1, "it shares all but its end"
+        assert len(engine_of(core_of(db)).renderer.graph.nodes) == len(nodes) + 1, "it shares all but its end"
         db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b VARCHAR)")
         db.sql(
             "CREATE MATERIALIZED VIEW other AS SELECT b, sum(a) AS s FROM t GROUP BY b; INSERT INTO t VALUES (1, 1, 'z')"

@@ -10,6 +10,7 @@ import pytest
 import ivm
 from ivm.plan.estimate import Estimate, bytes_text, rounded, total
 from ivm.plan.lower import lower
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.bind import bind
 from ivm.transform.pipeline import optimize
@@ -42,16 +43,16 @@ def _database(rows: int = ROWS, memory_limit: int | None = None) -> ivm.Database
 
 def _estimate(db: ivm.Database, query: str) -> Estimate:
     relation = bind(query, core_of(db).catalog, "duckdb", (1, 1)).relation
-    return total(core_of(db).engine.estimate(lower(optimize(relation), core_of(db).engine.existing())).values())
+    return total(engine_of(core_of(db)).estimate(lower(optimize(relation), engine_of(core_of(db)).existing())).values())
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_estimate_is_near_what_is_added(name: str) -> None:
     db = _database()
     expected = _estimate(db, VIEWS[name])
-    before = core_of(db).engine.state_bytes()
+    before = engine_of(core_of(db)).state_bytes()
     db.sql(f"CREATE MATERIALIZED VIEW {name} AS {VIEWS[name]}")
-    added = core_of(db).engine.state_bytes() - before
+    added = engine_of(core_of(db)).state_bytes() - before
     assert added / 4 < expected.bytes < added * 4
 
 
@@ -72,11 +73,11 @@ def test_nothing_is_said_of_empty_tables() -> None:
 
 
 def test_a_view_beyond_the_limit_is_refused_and_leaves_nothing() -> None:
-    db = _database(memory_limit=core_of(_database()).engine.state_bytes() + 2_000_000)
-    nodes = len(core_of(db).engine.renderer.graph.nodes)
+    db = _database(memory_limit=engine_of(core_of(_database())).state_bytes() + 2_000_000)
+    nodes = len(engine_of(core_of(db)).renderer.graph.nodes)
     with pytest.raises(ivm.MemoryLimitError, match=r"cannot create view numbered: .* about .* rows, .* MB"):
         db.sql(f"CREATE MATERIALIZED VIEW numbered AS {VIEWS['numbered']}")
-    assert len(core_of(db).engine.renderer.graph.nodes) == nodes
+    assert len(engine_of(core_of(db)).renderer.graph.nodes) == nodes
     assert db.sql("SELECT count(*) FROM ivm_views").fetchall() == [(0,)]
     db.sql(f"CREATE MATERIALIZED VIEW extreme AS {'SELECT max(w) AS m FROM u'}")
     db.sql(f"CREATE VIEW numbered AS {VIEWS['numbered']}")  # only registered

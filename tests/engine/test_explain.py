@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 ROWS = 20_000
@@ -84,7 +85,7 @@ def test_empty_tables_give_the_lookups_alone() -> None:
 
 def test_a_registered_view_is_a_collection_or_merged_and_it_is_said_which() -> None:
     db = _database()
-    nodes = len(core_of(db).engine.renderer.graph.nodes)
+    nodes = len(engine_of(core_of(db)).renderer.graph.nodes)
     alone = "view recent: a collection, so far of this plan alone"
     assert nodes == 0  # registering cost nothing
     assert alone in _section(db, JOINED, "state")

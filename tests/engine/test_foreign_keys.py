@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.faults.lines import lines_of, raising
 from tests.trace_state.run_invariant import chains_of
@@ -40,7 +41,7 @@ def change(db: ivm.Database) -> None:
 
 
 def indexes(db: ivm.Database) -> dict[str, list[tuple[int, ...]]]:
-    return {name: [each.key for each in store.arrangements()] for name, store in core_of(db).engine.tables.items()}
+    return {name: [each.key for each in store.arrangements()] for name, store in engine_of(core_of(db)).tables.items()}
 
 
 def test_a_check_uses_one_of_each_index_however_many_commits(db) -> None:
@@ -48,7 +49,7 @@ def test_a_check_uses_one_of_each_index_however_many_commits(db) -> None:
     assert indexes(db) == {"city": [(0,)], "person": [(0,), (1,), (2,)]}
     assert db.sql(INDEXES).fetchall() == [("person(city)", []), ("person(friend)", [])]
     stated = db.sql("SELECT sum(bytes)::BIGINT FROM ivm_arrangements WHERE kind <> 'process'").fetchall()[0][0]
-    assert core_of(db).engine.state_bytes() == stated
+    assert engine_of(core_of(db)).state_bytes() == stated
 
 
 def test_views_share_them_and_leave_them(db) -> None:
@@ -121,5 +122,5 @@ def test_a_check_that_is_interrupted_is_made_again(also: bool) -> None:
         with pytest.raises(ivm.ConstraintError, match="still refer to rows removed"):
             db.sql("DELETE FROM city WHERE id = 49")
         db.sql("DELETE FROM person WHERE city = 49; DELETE FROM city WHERE id = 49")
-        index = next(iter(core_of(db).engine.tables.constrained["person"].foreign.values()))[0].index
+        index = next(iter(engine_of(core_of(db)).tables.constrained["person"].foreign.values()))[0].index
         assert not [chain for chain in chains_of(index).items() if len(chain[1]) > 1], place

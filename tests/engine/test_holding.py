@@ -13,6 +13,7 @@ import pytest
 import ivm
 from ivm.dataflow import hydration
 from ivm.engine import view
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.storage.log import Log
 from ivm.trace import view_log
@@ -45,7 +46,7 @@ def test_what_takes_long_is_done_without_the_lock(monkeypatch: pytest.MonkeyPatc
         assert owned, "the view is consolidated for it"
         assert not any(owned)
         owned.clear()
-    engine, freed = core.engine, list[bool]()
+    engine, freed = engine_of(core), list[bool]()
     finalize(engine.views["v"].log, lambda: freed.append(core.lock._is_owned()))
     db.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t")
     finalize(engine.views["v"].log, lambda: freed.append(core.lock._is_owned()))

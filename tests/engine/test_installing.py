@@ -15,6 +15,7 @@ import pytest
 
 import ivm
 from ivm.plan.existing import Existing
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.engine import world
 from tests.engine.chunks import chunks_of, sizes_from
@@ -150,7 +151,7 @@ def _typed(table: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 def _state(db: ivm.Database) -> object:
     """Everything that an installation adds to, but for rows."""
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     graph = engine.renderer.graph
     users = {name: [a.key for a in t.arrangements()] for name, t in engine.tables.items()}
     nodes = [
@@ -395,4 +396,4 @@ def test_two_threads_install_one_after_the_other() -> None:
     db.verify()
     for name in reversed(names):
         db.sql(f"DROP VIEW {name}")
-    assert core_of(db).engine.renderer.graph.nodes == []
+    assert engine_of(core_of(db)).renderer.graph.nodes == []

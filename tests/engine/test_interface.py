@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 
@@ -182,7 +183,7 @@ def test_verify_reports_empty_results() -> None:
 
 
 def test_verify_finds_a_wrong_view(db: ivm.Database) -> None:
-    log = core_of(db).engine.views["revenue"].log
+    log = engine_of(core_of(db)).views["revenue"].log
     columns, _ = log.rows(None)
     from ivm.trace.delta import delta_of
 

@@ -14,8 +14,9 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import BindError
-from ivm.engine import engine
-from ivm.session import adhoc, defining, explain, oracle
+from ivm.engine import explained, part
+from ivm.session import adhoc, defining, oracle
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.session.sequences import Numbers
 from ivm.trace import view_log
@@ -95,7 +96,7 @@ READERS: list[tuple[Any, str, Callable[[ivm.Database], Any], Any]] = [
     (Numbers, "answer", lambda db: db.sql("SELECT t.s, total.n FROM t, total WHERE id = 3").fetchall(), [("n3", 5)]),
     (Numbers, "answer", lambda db: db.sql("SELECT count(*) FROM low").fetchall(), [(2,)]),
     (oracle, "recompute", lambda db: [each.rows for each in db.verify()], [1]),
-    (explain, "lower", lambda db: len(db.sql("EXPLAIN SELECT max(x) FROM low, t").fetchall()), 1),
+    (explained, "lower", lambda db: len(db.sql("EXPLAIN SELECT max(x) FROM low, t").fetchall()), 1),
 ]
 
 
@@ -110,7 +111,7 @@ def test_others_commit_and_read_while_an_answer_is_computed(number: int, monkeyp
     assert ended[0] == answer
 
 
-@pytest.mark.parametrize(("module", "function"), [(defining, "bind"), (engine, "optimize"), (engine, "lower")])
+@pytest.mark.parametrize(("module", "function"), [(defining, "bind"), (part, "optimize"), (part, "lower")])
 def test_others_commit_and_read_while_a_view_is_planned(
     module: Any, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +302,7 @@ def test_what_a_reader_has_does_not_change(monkeypatch: pytest.MonkeyPatch) -> N
             seen = adhoc.seen(core_of(db), ["t", "by_text", "all_rows"])
             for name, read in seen.stored.items():
                 rows = db.sql(f"SELECT * FROM {name}").arrow().to_pylist()
-                now = core_of(db).engine.tables["t"].arrow() if name == "t" else db.view(name).arrow()
+                now = engine_of(core_of(db)).tables["t"].arrow() if name == "t" else db.view(name).arrow()
                 held.append((now, now.to_pylist(), read, rows))
     for table, rows, read, later in held:
         assert table.to_pylist() == rows

@@ -13,6 +13,7 @@ import pytest
 
 import ivm
 from ivm.dataflow import routing
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.more import by_day, with_more
 
@@ -330,7 +331,7 @@ def test_joins_and_filters_over_groups_are_found_too(drawn: str) -> None:
 
 def looked_at(db: ivm.Database, change: Callable[[], object]) -> int:
     """How many nodes have been stepped by a change."""
-    nodes = core_of(db).engine.renderer.graph.nodes
+    nodes = engine_of(core_of(db)).renderer.graph.nodes
     before = [node.updates_in for node in nodes]
     change()
     return sum(node.updates_in != was for node, was in zip(nodes, before, strict=True))

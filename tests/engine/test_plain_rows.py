@@ -16,7 +16,7 @@ import ivm
 from ivm.results.result import tuples_of
 from ivm.session import row_statements as plain_rows_module
 from ivm.session import statements
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.database import core_of
 from ivm.session.plain_inserts import insert_plain
 from ivm.session.row_statements import run_plain
@@ -46,7 +46,7 @@ def outcome(run: Callable[[ivm.Database, str], ivm.Result], db: ivm.Database, te
 
 
 def contents(db: ivm.Database) -> list[list[str]]:
-    tables = [core_of(db).engine.tables[name].arrow() for name in KEYS]
+    tables = [engine_of(core_of(db)).tables[name].arrow() for name in KEYS]
     return [
         sorted(map(repr, tuples_of(each))) for each in (*tables, db.view("seen").arrow(), db.view("ordered").arrow())
     ]
@@ -353,9 +353,9 @@ def test_a_view_is_not_consolidated_for_a_row_of_it(plainly: list[str]) -> None:
     assert db.sql("SELECT * FROM v WHERE g IS NULL").fetchall() == [(None, "b", 1)]
     db.sql("DELETE FROM r WHERE id = 2")
     assert db.sql("SELECT * FROM v WHERE g IS NULL").fetchall() == []
-    assert not core_of(db).engine.views["v"].log.sealed.is_read
+    assert not engine_of(core_of(db)).views["v"].log.sealed.is_read
     assert sorted(db.sql("SELECT g, c FROM v").fetchall()) == [(0, 3), (1, 4)]
-    assert core_of(db).engine.views["v"].log.sealed.is_read
+    assert engine_of(core_of(db)).views["v"].log.sealed.is_read
     assert db.sql("SELECT c FROM v WHERE g = 1").fetchall() == [(4,)]
     assert len(plainly) == 7
 
@@ -382,7 +382,7 @@ def test_what_literals_say_of_a_key_is_not_bound(monkeypatch: pytest.MonkeyPatch
         found = sorted(tuples_of(db.view("v").arrow()))
         assert found == [("a", Decimal("-3.25"), 170141183460469231), ("it's", Decimal("0.50"), None)]
         assert db.sql("DELETE FROM t WHERE k = 'a' AND d = '2020-01-01'").rowcount == 1
-    assert tuples_of(core_of(db).engine.tables["t"].arrow()) == [
+    assert tuples_of(engine_of(core_of(db)).tables["t"].arrow()) == [
         ("it's", date(2020, 1, 2), Decimal("0.50"), datetime(1999, 1, 1), False, None)
     ]
     with pytest.raises(ivm.ConstraintError, match="NOT NULL column 'x'"):
@@ -397,4 +397,4 @@ def test_what_literals_say_of_a_key_is_not_bound(monkeypatch: pytest.MonkeyPatch
     db.sql("INSERT INTO t VALUES (NULL, 'it''s', 7, 8, 9)")
     db.sql("UPDATE t SET b = 5 WHERE k = 'it''s' AND d = '2020-01-02'")
     db.sql("UPDATE t SET x = -1 WHERE k = 'it''s'")
-    assert tuples_of(core_of(db).engine.tables["t"].arrow()) == [(None, "it's", -1, 8, 9)]
+    assert tuples_of(engine_of(core_of(db)).tables["t"].arrow()) == [(None, "it's", -1, 8, 9)]

@@ -14,6 +14,7 @@ import pytest
 
 import ivm
 from ivm.catalog.errors import Error
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.histories.image import Image
 
@@ -83,7 +84,7 @@ READS = (
 
 def _image(db: ivm.Database) -> Image:
     """All state: that of tables, their constraints, and all nodes, and what the commits have left to do."""
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     graph, tables = engine.renderer.graph, engine.tables
     states = [*tables.values(), *(state for _, state in graph.states())]
     return Image((states, [*tables.constrained.values()], graph.marks, graph.marks.lessons), MEMOS)
@@ -117,8 +118,8 @@ def test_no_read_changes_any_state() -> None:
         *(partial(db.sql, text) for text in READS),
         *(view.arrow for view in map(db.view, VIEWS)),
         *(partial(_before, db, name) for name in VIEWS),
-        core.engine.state_bytes,
-        lambda: [index.size() for _, index in core.engine.unread()],
+        engine_of(core).state_bytes,
+        lambda: [index.size() for _, index in engine_of(core).unread()],
         db.verify,
     ]
     for commit in HISTORY:
@@ -139,7 +140,7 @@ def test_what_a_commit_has_searched_is_as_it_was_when_it_is_undone() -> None:
     """)
     count, core = 20_000, core_of(db)
     _insert(db, "p", {"k": range(count), "g": range(count)})
-    index = core.engine.tables["p"].primary.index  # type: ignore[union-attr]
+    index = engine_of(core).tables["p"].primary.index  # type: ignore[union-attr]
 
     def refer(first: int) -> None:
         _insert(db, "c", {"id": range(first, first + 5000), "p": [i * 7919 % count for i in range(5000)]})
@@ -148,13 +149,13 @@ def test_what_a_commit_has_searched_is_as_it_was_when_it_is_undone() -> None:
     for _ in range(5):
         with pytest.raises(Error):
             refer(2000)
-        printed.append(Image(core.engine.tables["p"], MEMOS).print())
-        assert not core.engine.renderer.graph.marks.lessons
+        printed.append(Image(engine_of(core).tables["p"], MEMOS).print())
+        assert not engine_of(core).renderer.graph.marks.lessons
     assert len(set(printed[2:])) == 1, "the first two have told kernels where the index lies"
     assert index.backlog == count
     refer(10_000)
     assert index.backlog < count, "once it counts, it has learned"
-    assert not core.engine.renderer.graph.marks.lessons
+    assert not engine_of(core).renderer.graph.marks.lessons
     db.verify()
 
 
@@ -165,7 +166,7 @@ def test_an_index_learns_while_a_view_is_installed() -> None:
     count = 100_000
     _insert(db, "p", {"k": range(count), "g": range(count)})
     _insert(db, "c", {"id": range(count), "p": [i * 7919 % count for i in range(count)]})
-    index = core_of(db).engine.tables["p"].primary.index  # type: ignore[union-attr]
+    index = engine_of(core_of(db)).tables["p"].primary.index  # type: ignore[union-attr]
     assert index.backlog == count
     db.sql("CREATE MATERIALIZED VIEW j AS SELECT c.id, p.g FROM c JOIN p ON c.p = p.k")
     assert index.backlog < count

@@ -12,6 +12,7 @@ import ivm
 from ivm.engine import rehearsal
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 SCHEMA = """
@@ -68,7 +69,7 @@ def test_every_operator_is_met_with_rows_that_come_and_go(stages: list[Engine]) 
     (stage,) = stages
     assert all(node.updates_in for node in stage.renderer.graph.nodes if node.inputs)
     assert {name: store.count for name, store in stage.tables.items()} == {"a": 0, "b": 0}
-    assert {store.count for store in core_of(db).engine.tables.values()} == {20}
+    assert {store.count for store in engine_of(core_of(db)).tables.values()} == {20}
     db.verify()
 
 

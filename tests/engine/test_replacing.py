@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import Database, core_of
 
 _STACK = """
@@ -74,10 +75,10 @@ def test_what_reads_it_changes_with_it(db: Database) -> None:
     ],
 )
 def test_what_cannot_be_replaced_stays(db: Database, text: str, said: str) -> None:
-    nodes, entries = set(core_of(db).engine.renderer.graph.nodes), dict(core_of(db).catalog.content)
+    nodes, entries = set(engine_of(core_of(db)).renderer.graph.nodes), dict(core_of(db).catalog.content)
     with pytest.raises(ivm.Error, match=f"(?s){said}"):
         db.sql(f"CREATE OR REPLACE MATERIALIZED VIEW base AS {text}")
-    assert set(core_of(db).engine.renderer.graph.nodes) == nodes
+    assert set(engine_of(core_of(db)).renderer.graph.nodes) == nodes
     assert dict(core_of(db).catalog.content) == entries
     db.sql("INSERT INTO t VALUES (5, 50, 'x')")
     db.verify()

@@ -10,6 +10,7 @@ import pytest
 import ivm
 from ivm.catalog.errors import Error
 from ivm.results.result import tuples_of
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.session.statements import run_statement
 from ivm.sql.parse import parse
@@ -61,7 +62,7 @@ def test_rows_are_those_that_duckdb_finds(seed: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(view_log, "_SPARE_ROWS", 40)
     with ivm.connect(compile="off") as db:
         db.sql(TABLE)
-        engine = core_of(db).engine
+        engine = engine_of(core_of(db))
         for number in range(60):
             ids = rng.sample(range(40), rng.randint(1, 6))
             with db.transaction() as tx:
@@ -118,4 +119,4 @@ def test_who_asks_sees_whole_commits_while_others_change_the_view(monkeypatch: p
         for each in threads:
             each.join()
         assert not wrong
-        assert core_of(db).engine.views["v"].log.indexes.nbytes
+        assert engine_of(core_of(db)).views["v"].log.indexes.nbytes

@@ -9,6 +9,7 @@ import pytest
 import ivm
 from ivm.engine.sampled import estimated_values, sampled
 from ivm.plan.lower import lower
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.bind import bind
 from ivm.transform.pipeline import optimize
@@ -31,14 +32,14 @@ def db() -> Iterator[ivm.Database]:
 
 @pytest.mark.parametrize(("column", "there"), [(0, ROWS), (1, 3), (2, 700), (3, 39_000), (4, 2), (5, 1), (6, 10_000)])
 def test_about_how_many_values_a_column_has(db: ivm.Database, column: int, there: int) -> None:
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     found = sampled(engine.sizes(), engine.tables).values("t", column)
     assert found is not None
     assert there / 3 <= found <= there * 3
 
 
 def test_of_what_has_no_rows_and_of_views_nothing_is_known(db: ivm.Database) -> None:
-    values = sampled({}, core_of(db).engine.tables).values
+    values = sampled({}, engine_of(core_of(db)).tables).values
     assert values("empty", 0) is None
     assert values("nowhere", 0) is None
 
@@ -47,8 +48,8 @@ def test_what_is_shown_goes_by_it_and_plans_do_not(db: ivm.Database) -> None:
     """A database that is opened again is planned by sizes alone, as it was."""
     core = core_of(db)
     plan = lower(optimize(bind("SELECT flag, count(*) FROM t GROUP BY flag", core.catalog).relation))
-    assert sampled(core.engine.sizes(), core.engine.tables).count(plan) == 3
-    assert core.engine.existing().sizes.count(plan) > 100
+    assert sampled(engine_of(core).sizes(), engine_of(core).tables).count(plan) == 3
+    assert engine_of(core).existing().sizes.count(plan) > 100
     shown = "\n".join(line for (line,) in db.sql("EXPLAIN SELECT flag, count(*) FROM t GROUP BY flag").fetchall())
     assert "reduce of t: new, about 3 rows" in shown
 
@@ -57,7 +58,7 @@ def test_rows_that_have_died_tell_nothing(db: ivm.Database) -> None:
     db.sql("CREATE TABLE gone (a BIGINT PRIMARY KEY, b BIGINT)")
     db.sql("INSERT INTO gone SELECT i, i % 400 FROM range(4000) x(i)")
     db.sql("DELETE FROM gone WHERE b >= 4")
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     assert sampled(engine.sizes(), engine.tables).values("gone", 1) == 4
     db.sql("DELETE FROM gone")
     assert sampled(engine.sizes(), engine.tables).values("gone", 1) is None

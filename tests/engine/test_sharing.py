@@ -10,6 +10,7 @@ import pytest
 import ivm
 from ivm.catalog.errors import NumericError
 from ivm.plan.existing import Existing
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 VIEWS = {
@@ -81,7 +82,7 @@ def test_what_views_used_goes_with_them(sharing: bool) -> None:
     for name in reversed(VIEWS):
         db.sql(f"DROP VIEW {name}")
     assert db.sql("SELECT arrangement, entries FROM ivm_arrangements ORDER BY ALL").fetchall() == before
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     assert engine.renderer.graph.nodes == []
     assert engine.renderer.sources == {}
     assert list(engine.rendered()) == []
@@ -96,10 +97,10 @@ def test_a_failed_installation_leaves_nothing(sharing: bool) -> None:
     db.sql("INSERT INTO p VALUES (1, 1, 9223372036854775807)")
     db.sql("INSERT INTO q VALUES (1, 1, 1, 1)")
     db.sql("CREATE MATERIALIZED VIEW fine AS SELECT p.v, q.id FROM p JOIN q ON p.a = q.a")
-    nodes = len(core_of(db).engine.renderer.graph.nodes)
+    nodes = len(engine_of(core_of(db)).renderer.graph.nodes)
     with pytest.raises(NumericError, match="cannot create view broken"):
         db.sql("CREATE MATERIALIZED VIEW broken AS SELECT p.v + q.v AS s FROM p JOIN q ON p.a = q.a")
-    assert len(core_of(db).engine.renderer.graph.nodes) == nodes
+    assert len(engine_of(core_of(db)).renderer.graph.nodes) == nodes
     db.sql("INSERT INTO q VALUES (2, 1, 1, 1)")
     assert db.view("fine").arrow().num_rows == 2
 

@@ -13,6 +13,7 @@ from itertools import count
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.engine.chunks import chunks_of, sizes_from
 
@@ -101,9 +102,9 @@ def test_stacks_of_any_order(first: str) -> None:
     db.verify()
     db.sql("DELETE FROM f WHERE id % 5 = 1; UPDATE d SET v = 4 WHERE id = 2; DELETE FROM e WHERE v = 1")
     db.verify()
-    for view in rng.sample(sorted(core_of(db).engine.views), len(core_of(db).engine.views)):
+    for view in rng.sample(sorted(engine_of(core_of(db)).views), len(engine_of(core_of(db)).views)):
         db.sql(f"DROP VIEW {view}")
-    assert core_of(db).engine.renderer.graph.nodes == []
+    assert engine_of(core_of(db)).renderer.graph.nodes == []
 
 
 @pytest.mark.parametrize("sharing", [True, False])
@@ -151,11 +152,11 @@ def test_an_error_in_the_middle_of_the_rows_is_what_it_is(sharing: bool, append_
     db.sql("INSERT INTO big VALUES (1, 1), (51, 2147483647)")
     db.sql("CREATE MATERIALIZED VIEW fine AS SELECT f.id, d.v FROM f LEFT JOIN d ON d.id = f.a")
     for number, (query, said) in enumerate(ERRORS.items()):
-        before = list(core_of(db).engine.renderer.graph.nodes)
+        before = list(engine_of(core_of(db)).renderer.graph.nodes)
         with pytest.raises(ivm.NumericError, match=said) as raised:
             db.sql(f"CREATE MATERIALIZED VIEW bad AS {query}")
         assert "cannot create view bad" in str(raised.value)
-        assert core_of(db).engine.renderer.graph.nodes == before
+        assert engine_of(core_of(db)).renderer.graph.nodes == before
         db.sql(f"INSERT INTO f VALUES ({1000 + number}, 1, 2, 3)")
     db.verify()
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.trace.text import sweep
 from ivm.trace.text.dictionary import Literals, TextDictionary
@@ -82,7 +83,7 @@ def test_whoever_keeps_a_code_keeps_its_text(how):
             if commit % (8 if how == "fast" else 40) == 0:
                 db.verify()
         db.verify()
-        known = len(core_of(db).engine.dictionary)
+        known = len(engine_of(core_of(db)).dictionary)
         assert known < (2000 if how == "fast" else 9000), "texts of rows that are gone are still known"
 
 
@@ -152,7 +153,7 @@ def test_what_was_read_before_a_sweep_is_right_after_it():
         expected = [(i, f"old {i}", [f"u{i}"]) for i in range(50)]
         with db.transaction() as tx:
             tx.insert("t", [{"id": i, "s": s, "u": x[0], "n": 0} for i, s, x in expected])
-        engine = core_of(db).engine
+        engine = engine_of(core_of(db))
         contents, reading = engine.views["v"].contents(engine.dictionary), engine.tables["t"].reading()
         for number in range(6):
             with db.transaction() as tx:
@@ -170,7 +171,7 @@ def test_one_text_of_many_rows_that_changes_all_the_time():
     for number in range(1500):
         with db.transaction() as tx:
             tx.upsert("t", [{"id": number % 1000, "s": f"text number {number + 5000:08}", "u": None, "n": 0}])
-    dictionary = core_of(db).engine.dictionary
+    dictionary = engine_of(core_of(db)).dictionary
     assert dictionary.nbytes < 12 << 20, "each of 1500 texts takes 20 kB, and each list 5 kB"
     db.verify()
 
@@ -179,7 +180,7 @@ def test_literals_stay_as_long_as_their_expression():
     with sweeping("fast"):
         db = filled(compile="off")
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE s = 'a rare text' OR s IN ('p', 'q', 'r')")
-        dictionary = core_of(db).engine.dictionary
+        dictionary = engine_of(core_of(db)).dictionary
         before = dictionary.code("a rare text")
         for number in range(10):
             with db.transaction() as tx:
@@ -363,7 +364,7 @@ def test_whoever_makes_a_view_frees_the_texts_that_he_has_made(monkeypatch):
     db.apply({"t": [{"a": a, "s": f"text {a}"} for a in range(200)]})
     db.apply({"t": [{"a": a, "s": f"other {a}"} for a in range(50)]}, mode="upsert")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT a, s || ' and more of it' AS s FROM t")
-    assert core_of(db).engine.tidy_texts() == 0
+    assert engine_of(core_of(db)).tidy_texts() == 0
 
 
 def test_small_commits_put_the_work_of_a_sweep_together(monkeypatch):

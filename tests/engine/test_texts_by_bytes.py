@@ -10,6 +10,7 @@ import pytest
 
 import ivm
 from ivm.render.scalars import functions
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.trace.rows import compaction
 
@@ -96,14 +97,14 @@ def test_the_texts_get_no_codes() -> None:
         db.sql(each)
     for name, query in VIEWS.items():
         db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
-    before = len(core_of(db).engine.renderer.dictionary)
+    before = len(engine_of(core_of(db)).renderer.dictionary)
     n = 500
     db.apply({
         "t": pa.table({"k": range(n), "s": [f"ab number {i}" for i in range(n)], "d": [1] * n}),
         "u": pa.table({"n": range(n), "tk": range(n), "note": [f"a special one {i}, requests" for i in range(n)]}),
     })  # fmt: skip
     db.verify()
-    assert len(core_of(db).engine.renderer.dictionary) <= before + 2
+    assert len(engine_of(core_of(db)).renderer.dictionary) <= before + 2
     assert db.view("joined").fetchall() == [(n, n * (n - 1) // 2)]
 
 
@@ -119,16 +120,16 @@ def test_updates_that_change_no_function_find_nothing_new() -> None:
         "u": pa.table({"n": range(n), "tk": range(n), "note": [f"note {i}" for i in range(n)]}),
     }
     db.apply(tables)
-    before = len(core_of(db).engine.renderer.dictionary)
+    before = len(engine_of(core_of(db)).renderer.dictionary)
     with db.transaction() as tx:
         tx.upsert("t", tables["t"].set_column(1, "s", pa.array([f"{i} is ab number" for i in range(n)])))
-    assert len(core_of(db).engine.renderer.dictionary) == before
+    assert len(engine_of(core_of(db)).renderer.dictionary) == before
     db.verify()
     with db.transaction() as tx:
         tx.upsert("t", tables["t"].slice(0, 9).set_column(1, "s", pa.array([None, "b", *"abcdefg"])))
     db.verify()
     assert db.view("v").fetchall() == [(n - 9, sum(range(9, n)))]
-    assert len(core_of(db).engine.renderer.dictionary) == before
+    assert len(engine_of(core_of(db)).renderer.dictionary) == before
 
 
 ON_THEIR_WAY = (
@@ -171,11 +172,11 @@ def test_texts_on_their_way_get_no_codes(mode: Literal["off", "wait"]) -> None:
         db.sql("CREATE TABLE w (k BIGINT PRIMARY KEY, s VARCHAR NOT NULL, u VARCHAR)")
         for i, query in enumerate(queries):
             db.sql(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
-        before = len(core_of(db).engine.renderer.dictionary)
+        before = len(engine_of(core_of(db)).renderer.dictionary)
         for start in (0, 150):
             with db.transaction() as tx:
                 tx.insert("w", text_rows(start))
-        assert len(core_of(db).engine.renderer.dictionary) <= before + most, queries
+        assert len(engine_of(core_of(db)).renderer.dictionary) <= before + most, queries
         with db.transaction() as tx:
             tx.delete("w", {"k": list(range(100, 120))})
             tx.upsert("w", {"k": [1, 2], "s": ["", "é日"], "u": ["é1", None]})

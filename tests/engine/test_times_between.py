@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 TABLES = (
@@ -74,7 +75,7 @@ def apply(db: ivm.Database, batch: dict[str, list[tuple[tuple[Any, ...], int, in
 
 def births(db: ivm.Database) -> int:
     """The times that the rows of `part` came at, as far as they are told apart."""
-    return core_of(db).engine.tables["part"].store._births.times.length
+    return engine_of(core_of(db)).tables["part"].store._births.times.length
 
 
 def test_views_end_as_where_every_time_counts() -> None:

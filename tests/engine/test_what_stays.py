@@ -18,6 +18,7 @@ import ivm
 from ivm.analysis.ranges import can_raise, value_range
 from ivm.catalog.types import BIGINT
 from ivm.plan.identity import Identities
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.ir.scalar import Call, Column, Literal
 from ivm.trace.helpers import Errand, Helpers
@@ -64,7 +65,7 @@ def test_the_identities_of_plans_go_that_nobody_asks_for() -> None:
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (a BIGINT)")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT a + 1 AS b FROM t")
-    plan, identities = core_of(db).engine.views["v"].plan, Identities()
+    plan, identities = engine_of(core_of(db)).views["v"].plan, Identities()
     known = identities.of(plan)
     identities.forget()
     assert identities.of(plan) is known
@@ -82,7 +83,7 @@ def test_a_checkpoint_holds_nothing_of_what_is_dropped_after_it(tmp_path) -> Non
     db.sql("CREATE TABLE t (a BIGINT); CREATE TABLE u (a BIGINT); INSERT INTO t VALUES (1); INSERT INTO u VALUES (1)")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a")
     db.sql("CHECKPOINT")
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     held = ref(engine.views["v"].log), ref(engine.tables["u"].store.columns)
     db.sql("DROP VIEW v; DROP TABLE u")
     gc.collect()
@@ -112,7 +113,7 @@ def test_rows_that_die_go_however_much_of_the_time_views_are_being_made(monkeypa
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, g BIGINT, s VARCHAR)")
     db.sql("CREATE MATERIALIZED VIEW low AS SELECT g, min(s) AS a FROM t GROUP BY g")
-    store, commits = core_of(db).engine.tables["t"].store, iter(range(10**6))
+    store, commits = engine_of(core_of(db)).tables["t"].store, iter(range(10**6))
 
     def commit() -> None:
         number = next(commits)

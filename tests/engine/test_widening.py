@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import Database, core_of
 
 _VIEWS = (
@@ -43,7 +44,7 @@ def _insert(db: Database, table: str, ids: range) -> None:
 
 def _states(db: Database) -> dict[int, int]:
     """The nodes there are, with what they have taken in."""
-    return {node.number: node.updates_in for node in core_of(db).engine.renderer.graph.nodes}
+    return {node.number: node.updates_in for node in engine_of(core_of(db)).renderer.graph.nodes}
 
 
 @pytest.mark.parametrize("key", ["PRIMARY KEY", ""])

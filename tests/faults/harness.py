@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.faults.lines import Place, lines_of, raising
 from tests.faults.scenes import VIEWS, Commit, World, commits, grow, grown, move, reads
@@ -198,7 +199,7 @@ def read_faults(scene: str, kind: str, pick: Pick, errors: Errors) -> Faults:
 
 def core_listeners(db: ivm.Database) -> list[ivm.Subscription]:
     """Who is told of changes."""
-    return core_of(db).engine.listeners.of()
+    return engine_of(core_of(db)).listeners.of()
 
 
 def definition_faults(scene: str, kind: str, pick: Pick, errors: Errors) -> Faults:
@@ -272,7 +273,7 @@ class _Definition:
         move(world.db, commit.after, world.base)
         told = world.wrong_subscribers(world.views())
         world.db.sql(self.drop)
-        left = len(core_of(world.db).engine.renderer.graph.nodes)
+        left = len(engine_of(core_of(world.db)).renderer.graph.nodes)
         if told:
             return f"subscribers of {', '.join(told)}"
         return f"{left} nodes are left of {self.nodes}" if left != self.nodes else ""
@@ -286,10 +287,10 @@ def _lines_of_definition(world: World, work: str, create: str, drop: str) -> lis
 
 def _nodes(world: World, without: str) -> int:
     core = core_of(world.db)
-    if without in core.engine.views:
+    if without in engine_of(core).views:
         copy = World(world.scene)
-        return len(core_of(copy.db).engine.renderer.graph.nodes)
-    return len(core.engine.renderer.graph.nodes)
+        return len(engine_of(core_of(copy.db)).renderer.graph.nodes)
+    return len(engine_of(core).renderer.graph.nodes)
 
 
 def growing_faults(pick: Pick, errors: Errors) -> Faults:

@@ -18,7 +18,9 @@ FOLDERS = ("ivm/trace/", "ivm/operators/", "ivm/dataflow/", "ivm/durable/", "ivm
 FILES = (
     "ivm/engine/applying.py",
     "ivm/engine/engine.py",
+    "ivm/engine/part.py",
     "ivm/engine/tables.py",
+    "ivm/engine/reader.py",
     "ivm/engine/view.py",
     "ivm/session/coming.py",
     "ivm/session/coming_whole.py",

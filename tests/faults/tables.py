@@ -8,7 +8,7 @@ from functools import partial
 from unittest.mock import patch
 
 import ivm
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.database import core_of
 from tests.faults.harness import Errors, Failure, Faults, Pick
 from tests.faults.lines import lines_of, raising
@@ -76,8 +76,8 @@ def _state(db: ivm.Database) -> object:
     """What there is, whoever is asked."""
     core = core_of(db)
     with core.lock:
-        tables = core.engine.tables
-        assert tables is core.engine.renderer.tables
+        tables = engine_of(core).tables
+        assert tables is engine_of(core).renderer.tables
         assert {each.name: each for each in core.catalog.tables} == {name: each.table for name, each in tables.items()}
         held = {name: (len(each.unique), len(each.foreign)) for name, each in tables.constrained.items()}
         return {name: (each.table, each.count, held.get(name)) for name, each in tables.items()}

@@ -27,7 +27,7 @@ FACE = {
     "ivm.subscriptions.live.Live",
     "ivm.subscriptions.subscription.Subscription",
     "ivm.engine.transaction.Transaction",
-    "ivm.engine.view.View",
+    "ivm.engine.reader.View",
 }
 
 # Each with the reason; of a module or a class, all of it.

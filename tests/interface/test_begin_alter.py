@@ -12,6 +12,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
+from ivm.session.core import engine_of
 from ivm.session.database import Database, core_of
 from ivm.storage.log import Log
 
@@ -76,7 +77,7 @@ def there(db: Database) -> object:
 
 
 def nodes(db: Database) -> set[int]:
-    return {node.number for node in core_of(db).engine.renderer.graph.nodes}
+    return {node.number for node in engine_of(core_of(db)).renderer.graph.nodes}
 
 
 @pytest.mark.parametrize("place", ["memory", "disk"])
@@ -172,7 +173,7 @@ def interrupt_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> N
     monkeypatch.setattr(owner, name, interrupted)
 
 
-@pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Log, "keep")])
+@pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_begun"), (Log, "keep")])
 def test_interrupted_it_has_happened_or_not(
     where: tuple[type, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

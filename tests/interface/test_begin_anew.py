@@ -12,6 +12,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.storage.log import Log
 from tests.interface.test_begin_alter import interrupt_once, made, nodes, rows, there
@@ -80,7 +81,7 @@ def test_names_go_round() -> None:
         db.sql("CREATE TABLE q (x INTEGER, y VARCHAR); INSERT INTO q VALUES (7, 'q')")
         db.sql("CREATE MATERIALIZED VIEW of_q AS SELECT x, count(*) AS n FROM q GROUP BY x")
         db.sql("CREATE MATERIALIZED VIEW of_m AS SELECT x, count(*) AS n FROM m GROUP BY x")
-        kept = core_of(db).engine.views["of_q"].node
+        kept = engine_of(core_of(db)).views["of_q"].node
         db.sql("ALTER TABLE q RENAME TO r; ALTER TABLE r RENAME TO q")
         db.sql(
             "BEGIN; DROP VIEW of_m; DROP VIEW meet; DROP TABLE m; ALTER TABLE q RENAME TO m; ALTER VIEW of_q RENAME TO of_m"
@@ -90,7 +91,7 @@ def test_names_go_round() -> None:
         )
         db.sql("CREATE MATERIALIZED VIEW of_q AS SELECT x, count(*) AS n FROM q GROUP BY x")
         db.sql("CREATE MATERIALIZED VIEW again AS SELECT x, count(*) AS n FROM m GROUP BY x")
-        assert core_of(db).engine.views["of_m"].node is kept
+        assert engine_of(core_of(db)).views["of_m"].node is kept
         db.sql("BEGIN; ALTER TABLE q RENAME TO s; ALTER TABLE m RENAME TO q; ALTER TABLE s RENAME TO m; COMMIT")
         db.sql("INSERT INTO q VALUES (10, 'q'); INSERT INTO m VALUES (20, 'm')")
         assert rows(db, "of_m") == rows(db, "again") == [(10, 1), (7, 1), (8, 1)]
@@ -172,7 +173,7 @@ def test_what_others_do_meanwhile_is_in_it() -> None:
         db.verify()
 
 
-@pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Log, "keep")])
+@pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_begun"), (Log, "keep")])
 def test_interrupted_it_has_happened_or_not(
     where: tuple[type, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

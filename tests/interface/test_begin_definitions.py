@@ -12,7 +12,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
-from ivm.session.core import Core
+from ivm.session.core import Core, engine_of
 from ivm.session.database import core_of
 from ivm.storage.log import Log
 
@@ -74,8 +74,8 @@ def all_there_is(db: ivm.Database) -> object:
     """What exists and what is in it, with the time; and what the engine has."""
     core = core_of(db)
     names = [entry.name for entry in core.catalog.content.values()]
-    kept = sorted(core.engine.tables), sorted(core.engine.views), len(core.engine.renderer.graph.nodes)
-    assert sorted(core.engine.renderer.views) == sorted(core.engine.views)
+    kept = sorted(engine_of(core).tables), sorted(engine_of(core).views), len(engine_of(core).renderer.graph.nodes)
+    assert sorted(engine_of(core).renderer.views) == sorted(engine_of(core).views)
     return names, [rows(db, name) for name in names], list(core.catalog.types), list(core.catalog.macros), db.time, kept
 
 
@@ -185,7 +185,7 @@ def test_clocks_retention_and_sequences_come_with_it(place: str, tmp_path: Path)
     recent = "CREATE MATERIALIZED VIEW recent AS SELECT id FROM e WHERE at > localtimestamp - INTERVAL 1 HOUR"
     for text in (recent, "CREATE SEQUENCE s"):
         db.sql(f"BEGIN; {text}; ROLLBACK")
-    assert not [name for name in core_of(db).engine.tables if name.startswith("ivm_")]
+    assert not [name for name, _ in core_of(db).engine.tables.items() if name.startswith("ivm_")]
     db.tick("2100-01-01 10:00:00")
     db.sql(f"BEGIN; {recent}; INSERT INTO e VALUES (3, '2100-01-01 09:59:00'); CREATE SEQUENCE s START 7")
     db.sql("CREATE TABLE old (id BIGINT DEFAULT nextval('s'), at TIMESTAMP) WITH (retention = '7 days', "
@@ -212,7 +212,7 @@ def test_clocks_retention_and_sequences_come_with_it(place: str, tmp_path: Path)
 def test_others_commit_while_views_are_filled(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     with made() as db, ThreadPoolExecutor(1) as other, db.subscribe("v") as told:
         db.sql("INSERT INTO t SELECT i, i % 50 FROM range(10, 3000) r(i)")
-        pauses, before = list[int](), len(core_of(db).engine.renderer.graph.nodes)
+        pauses, before = list[int](), len(engine_of(core_of(db)).renderer.graph.nodes)
 
         def meanwhile(core: Core, progress: object) -> None:
             def act() -> None:
@@ -241,8 +241,8 @@ def test_others_commit_while_views_are_filled(fails: bool, monkeypatch: pytest.M
             with pytest.raises(ivm.TransactionError, match="changed by others"):
                 db.commit()
             monkeypatch.undo()
-            assert len(core_of(db).engine.renderer.graph.nodes) == before
-            assert "w" not in core_of(db).engine.tables
+            assert len(engine_of(core_of(db)).renderer.graph.nodes) == before
+            assert "w" not in engine_of(core_of(db)).tables
             db.sql("CREATE TABLE w (x INTEGER)")
         else:
             db.commit()
@@ -263,7 +263,7 @@ def test_a_sequence_that_others_have_replaced_is_used_no_more() -> None:
         assert db.sql("SELECT nextval('s')").fetchall() == [(3,)]
 
 
-@pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Engine, "_settle"), (Log, "keep")])
+@pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_begun"), (Engine, "_settle"), (Log, "keep")])
 def test_interrupted_it_has_happened_or_not(
     where: tuple[type, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -281,7 +281,7 @@ def test_interrupted_it_has_happened_or_not(
     with pytest.raises(KeyboardInterrupt):
         db.commit()
     assert getattr(owner, name) is once[0]
-    if "u" in core_of(db).engine.tables:
+    if "u" in engine_of(core_of(db)).tables:
         assert [rows(db, each) for each in READ] == WANTED
     else:
         assert all_there_is(db) == before

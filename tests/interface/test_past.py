@@ -297,11 +297,19 @@ def test_a_view_with_a_history_of_its_own(tmp_path: Path) -> None:
         assert db.view("late").fetchall(as_of=21) == [(21,)]
         refused(lambda: db.view("late").arrow(20), ivm.BindError, "times from 21 to 22")
         db.sql("DROP VIEW late")
+        db.sql(f"BEGIN; {create.replace('long', 'late')}; INSERT INTO t VALUES (2)")
+        assert db.sql("FROM late").fetchall() == [(23,)]
+        db.sql("COMMIT; INSERT INTO t VALUES (3)")
+        assert [db.view("late").fetchall(as_of=time) for time in (22, 23, 24)] == [[(22,)], [(23,)], [(24,)]]
+        refused(lambda: db.view("late").arrow(21), ivm.BindError, "times from 22 to 24")
     with ivm.connect(tmp_path / "db", compile="off") as db:
-        assert [db.view("long").fetchall(as_of=time) for time in (13, 20, 22)] == [[(13,)], [(20,)], [(22,)]]
+        assert [db.view("long").fetchall(as_of=time) for time in (16, 20, 24)] == [[(16,)], [(20,)], [(24,)]]
+        assert db.view("late").fetchall(as_of=23) == [(23,)]
         assert "history = '9'" in definition_text(core_of(db).catalog.view("long"), core_of(db).catalog)
     with ivm.connect(shards=2, compile="off") as db:
         db.sql("CREATE TABLE t (i INTEGER)")
+        refused(lambda: db.sql(create), ivm.UnsupportedError, "over shards")
+        db.sql("BEGIN")
         refused(lambda: db.sql(create), ivm.UnsupportedError, "over shards")
     refused(lambda: ivm.connect(shards=2, history="1 hour"), ivm.UnsupportedError, "over shards")
 

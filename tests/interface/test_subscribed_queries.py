@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.by_value import by_value
 
@@ -113,10 +114,10 @@ def test_whoever_subscribes_has_what_the_query_gives(db):
 
 def test_the_last_one_takes_the_view_along(plain):
     core, query = core_of(plain), "SELECT city, sum(price) AS s FROM sale WHERE tenant = ? GROUP BY city"
-    nodes = len(core.engine.renderer.graph.nodes)
+    nodes = len(engine_of(core).renderer.graph.nodes)
     many = [plain.subscribe(query, [tenant]) for tenant in range(40)]
     assert unnamed(plain) == 1
-    assert len(core.engine.renderer.graph.nodes) < nodes + 6
+    assert len(engine_of(core).renderer.graph.nodes) < nodes + 6
     assert ("v",) in plain.sql("SHOW TABLES").fetchall()
     assert len(plain.sql("SHOW TABLES").fetchall()) == len(plain.tables()) + len(plain.views()) == 3
     plain.sql("INSERT INTO sale (id, tenant, price) VALUES (1, 5, 1)")
@@ -126,7 +127,7 @@ def test_the_last_one_takes_the_view_along(plain):
     with plain.subscribe("SELECT id FROM sale WHERE id > 3"):
         assert unnamed(plain) == 1, "who went without a word is forgotten when the next one comes"
     assert not unnamed(plain)
-    assert len(core.engine.renderer.graph.nodes) == nodes
+    assert len(engine_of(core).renderer.graph.nodes) == nodes
 
 
 def test_what_they_read_goes_and_comes(db):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.subscriptions import rests
 from ivm.subscriptions.rests import Rests
@@ -118,7 +119,7 @@ def test_no_log_is_held_that_was_made_anew(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(view_log, "_SPARE_ROWS", 15)
     with ivm.connect(compile="off") as db:
         db.sql(SETUP)
-        log = core_of(db).engine.views["v"].log
+        log = engine_of(core_of(db)).views["v"].log
         waiting, made = db.subscribe("v", snapshot=False), list[weakref.ref[object]]()
         for number in range(120):
             db.sql(f"INSERT OR REPLACE INTO t VALUES ({number % 7}, {number}, 's', 1.5, [1])")

@@ -19,6 +19,7 @@ from ivm.operators.join import DeltaJoin
 from ivm.operators.race import Race
 from ivm.plan import join_keys, join_lowering
 from ivm.plan.join_races import Ways
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.engine.chunks import chunks_of
 from tests.engine.threads import helped
@@ -250,6 +251,6 @@ def test_few_meet_few_where_one_node_has_most_edges() -> None:
 
 def _met(db: ivm.Database) -> int:
     """How many entries races have met so far."""
-    operators = (node.operator for node in core_of(db).engine.renderer.graph.nodes)
+    operators = (node.operator for node in engine_of(core_of(db)).renderer.graph.nodes)
     joins = (each for each in operators if isinstance(each, DeltaJoin))
     return sum(stage.met for join in joins for path in join.paths for stage in path.stages if isinstance(stage, Race))

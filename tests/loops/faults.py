@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.faults.lines import Place, lines_of, raising
 from tests.loops.programs import PROGRAMS
@@ -108,8 +109,8 @@ def install_faults(chosen: slice) -> Faults:
         for number, place in enumerate(lines[chosen]):
             raising(install, place, _ERRORS[number % 2])
             wrong = ""
-            if "v" not in core_of(world.db).engine.views:
-                core_of(world.db).engine.sweep()
+            if "v" not in engine_of(core_of(world.db)).views:
+                engine_of(core_of(world.db)).sweep()
                 wrong = f"{len(_nodes(world))} nodes are left of {nodes}" * (len(_nodes(world)) != nodes)
                 install()
             world.loops["v"] = loop
@@ -129,7 +130,7 @@ def install_faults(chosen: slice) -> Faults:
 
 
 def _nodes(world: World) -> Sequence[object]:
-    return list(core_of(world.db).engine.renderer.graph.nodes)
+    return list(engine_of(core_of(world.db)).renderer.graph.nodes)
 
 
 def _main(kind: str, every: int = 1, first: int = 0) -> int:

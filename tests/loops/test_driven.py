@@ -16,6 +16,7 @@ from ivm.dataflow import given
 from ivm.dataflow.drive import Drive
 from ivm.dataflow.loop import Iterate
 from ivm.kernels.step import drive as kernel
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 
 _TABLES = """
@@ -97,7 +98,7 @@ def _database(name: str) -> ivm.Database:
 
 
 def _drive(db: ivm.Database) -> Drive | None:
-    (loop,) = [n.operator for n in core_of(db).engine.renderer.graph.nodes if isinstance(n.operator, Iterate)]
+    (loop,) = [n.operator for n in engine_of(core_of(db)).renderer.graph.nodes if isinstance(n.operator, Iterate)]
     return loop._drive
 
 

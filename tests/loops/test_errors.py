@@ -14,6 +14,7 @@ import pytest
 from ivm.catalog.errors import NumericError
 from ivm.dataflow import drive as driving
 from ivm.kernels.step import drive as kernel
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from tests.loops.programs import ENDLESS, OVERFLOWING, PROGRAMS, Program
 from tests.loops.world import Changes, World
@@ -99,7 +100,7 @@ def test_a_loop_that_cannot_come_in_leaves_nothing(program: Program) -> None:
     world = World(recursion_limit=50)
     world.install(PROGRAMS["reach"], "beside")
     world.commit({"roots": [((0,), 1)], **_path(7), "e": [*_path(7)["e"], ((7, 1), 1)]})
-    graph = core_of(world.db).engine.renderer.graph
+    graph = engine_of(core_of(world.db)).renderer.graph
     nodes = list(graph.nodes)
     for _ in range(2):
         with pytest.raises(NumericError, match="cannot create view v"):
@@ -143,7 +144,7 @@ def test_an_interruption_while_a_long_chain_comes_in(monkeypatch: pytest.MonkeyP
     world, rounds = World(), 0
     monkeypatch.setattr(driving, "_MOST_ROUNDS", 1)
     world.commit({"roots": [((0,), 1)], **_path(300)})
-    nodes = len(list(core_of(world.db).engine.renderer.graph.nodes))
+    nodes = len(list(engine_of(core_of(world.db)).renderer.graph.nodes))
 
     def pause() -> None:
         nonlocal rounds
@@ -153,7 +154,7 @@ def test_an_interruption_while_a_long_chain_comes_in(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(KeyboardInterrupt):
         world.install(PROGRAMS["reach"], pause=pause)
-    assert len(list(core_of(world.db).engine.renderer.graph.nodes)) == nodes
+    assert len(list(engine_of(core_of(world.db)).renderer.graph.nodes)) == nodes
     world.install(PROGRAMS["reach"])
     assert world.rows() == Counter((node,) for node in range(301))
 

@@ -14,6 +14,7 @@ from ivm.analysis.order_free import order_of
 from ivm.dataflow.loop import Iterate
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.iterate import IteratePlan
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.trace.columns.segment import Segment
 from tests.engine.chunks import chunks_of
@@ -98,7 +99,7 @@ def test_commits_come_while_a_loop_is_read_by_another_view(name: str) -> None:
 def test_a_loop_that_does_not_come_in_leaves_nothing(name: str) -> None:
     random, world, most = Random(6), World(), 0
     world.commit(BEGINNING)
-    nodes = len(list(core_of(world.db).engine.renderer.graph.nodes))
+    nodes = len(list(engine_of(core_of(world.db)).renderer.graph.nodes))
     while not world.loops:
         pauses = 0
 
@@ -113,8 +114,8 @@ def test_a_loop_that_does_not_come_in_leaves_nothing(name: str) -> None:
         with suppress(KeyboardInterrupt), chunks_of(4):
             world.install(PROGRAMS[name], pause=pause)
             break
-        assert len(list(core_of(world.db).engine.renderer.graph.nodes)) == nodes
-        assert not core_of(world.db).engine.views
+        assert len(list(engine_of(core_of(world.db)).renderer.graph.nodes)) == nodes
+        assert not engine_of(core_of(world.db)).views
         most += 1 + most // 4
     assert most > 3
     world.check()
@@ -126,7 +127,7 @@ def test_what_enters_is_shared_with_others(sharing: bool) -> None:
     for name in ("reach", "closure", "shortest paths"):
         world.install(PROGRAMS[name], name)
     world.db.sql("CREATE MATERIALIZED VIEW beside AS SELECT a.s, b.d FROM e a JOIN e b ON a.d = b.s")
-    nodes = core_of(world.db).engine.renderer.graph.nodes
+    nodes = engine_of(core_of(world.db)).renderer.graph.nodes
     indexes = [node for node in nodes if isinstance(node.operator, ArrangeTable)]
     assert (len(indexes) == 2) == sharing, "one by what edges begin with, one by what they end with"
     world.commit(BEGINNING)
@@ -153,7 +154,7 @@ def test_what_is_saved_in_the_middle_goes_on(name: str) -> None:
 
 def _install_saved(world: World, program: Program, saved: list[list[Any]]) -> None:
     """A loop in the states that were written."""
-    renderer, given = core_of(world.db).engine.renderer, False
+    renderer, given = engine_of(core_of(world.db)).renderer, False
 
     def give(plan: object, node: Any, contents: bool) -> bool:
         nonlocal given
@@ -219,7 +220,9 @@ def test_one_loop_is_read_in_several_places() -> None:
     world.commit({"e": [((3, 1), 1)]})
     world.check()
     world.drop("odds")
-    assert not [node for node in core_of(world.db).engine.renderer.graph.nodes if isinstance(node.operator, Iterate)]
+    assert not [
+        node for node in engine_of(core_of(world.db)).renderer.graph.nodes if isinstance(node.operator, Iterate)
+    ]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -15,6 +15,7 @@ from ivm.catalog.schema import View
 from ivm.dataflow.loop import Iterate
 from ivm.engine.installing import Planned
 from ivm.plan.lower import lower
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.ir.relation import LetRec
 from ivm.trace.delta import Delta, delta_of
@@ -45,7 +46,7 @@ class World:
 
     def bring_in(self, loop: LetRec, name: str, pause: Callable[[], None] = lambda: None) -> None:
         """The same of a loop that is made already."""
-        engine = core_of(self.db).engine
+        engine = engine_of(core_of(self.db))
         plan = lower(loop, engine.renderer.existing.above(engine.sizes()))
         tables = frozenset(tables_of(loop))
         definition = View(name, "SELECT 1", loop.schema, tuple(tables), True)
@@ -59,13 +60,13 @@ class World:
 
     def drop(self, name: str = "v") -> None:
         """One view less."""
-        core_of(self.db).engine.put(name, None, None)
+        engine_of(core_of(self.db)).put(name, None, None)
         del self.loops[name]
 
     @property
     def iterates(self) -> list[Iterate]:
         """The loops that run."""
-        nodes = core_of(self.db).engine.renderer.graph.nodes
+        nodes = engine_of(core_of(self.db)).renderer.graph.nodes
         return [node.operator for node in nodes if isinstance(node.operator, Iterate)]
 
     def commit(self, *changes: Changes) -> None:
@@ -92,7 +93,7 @@ class World:
 
     def held(self) -> dict[str, Rows]:
         """What the tables hold, as they say."""
-        tables = core_of(self.db).engine.tables
+        tables = engine_of(core_of(self.db)).tables
         read = {name: tables[name].reading()() for name in _COLUMNS}
         rows = {
             name: zip(*(column.to_pylist() for column in table.columns), strict=True) for name, table in read.items()
@@ -101,7 +102,7 @@ class World:
 
     def rows(self, name: str = "v", as_of: int | None = None) -> Rows:
         """What the view holds."""
-        columns, diffs = core_of(self.db).engine.views[name].log.rows(as_of)
+        columns, diffs = engine_of(core_of(self.db)).views[name].log.rows(as_of)
         rows = rows_of(delta_of(columns, 0, None, len(diffs)))
         return Counter(dict(zip(rows, diffs.tolist(), strict=True)))
 

@@ -12,6 +12,7 @@ import ivm
 from ivm.analysis.tables import sized_by
 from ivm.plan.lower import lower
 from ivm.plan.node import Sizes, nodes_of
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.bind import bind
 from ivm.transform.pipeline import optimize
@@ -70,8 +71,8 @@ def db() -> Iterator[ivm.Database]:
 @pytest.mark.parametrize("name", NEAR)
 def test_what_is_expected_is_near_what_there_is(db: ivm.Database, name: str) -> None:
     core = core_of(db)
-    plan = lower(optimize(bind(NEAR[name], core.catalog).relation), core.engine.existing())
-    expected = Sizes(core.engine.sizes()).count(plan)
+    plan = lower(optimize(bind(NEAR[name], core.catalog).relation), engine_of(core).existing())
+    expected = Sizes(engine_of(core).sizes()).count(plan)
     there = len(db.sql(NEAR[name]).fetchall())
     assert there / 5 <= expected <= there * 5
 
@@ -80,7 +81,7 @@ def test_a_view_is_planned_by_the_sizes_of_what_its_tables_refer_to_too(db: ivm.
     core = core_of(db)
     relation = bind("SELECT m, count(*) FROM line GROUP BY m", core.catalog).relation
     assert set(sized_by(relation)) == {"line", "bought", "offer", "part", "maker"}
-    assert core.engine.planned(relation).sizes["maker"] == 100
+    assert engine_of(core).planned(relation).sizes["maker"] == 100
 
 
 @given(relation=relations())

@@ -10,6 +10,7 @@ import ivm
 from ivm.analysis.expected import Expected, table
 from ivm.catalog.types import BIGINT
 from ivm.plan.join_keys import Choice, Side, Step
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.ir.scalar import Column
 
@@ -85,9 +86,9 @@ def test_a_view_of_the_same_text_adds_nothing(db: ivm.Database) -> None:
     query = "SELECT p.v, q.v AS w FROM p JOIN q ON p.a = q.a AND p.v = q.v"
     db.sql(f"CREATE MATERIALIZED VIEW one AS {query}")
     db.sql("CREATE MATERIALIZED VIEW other AS SELECT x.id FROM q x JOIN p ON x.a = p.a")
-    nodes = len(core_of(db).engine.renderer.graph.nodes)
+    nodes = len(engine_of(core_of(db)).renderer.graph.nodes)
     db.sql(f"CREATE MATERIALIZED VIEW two AS {query}")
-    assert len(core_of(db).engine.renderer.graph.nodes) == nodes + 1  # its contents
+    assert len(engine_of(core_of(db)).renderer.graph.nodes) == nodes + 1  # its contents
 
 
 def test_a_view_uses_what_another_has_and_tests_the_rest(db: ivm.Database) -> None:

@@ -17,6 +17,7 @@ from ivm.plan.multiplicities import UnionPlan
 from ivm.plan.node import Plan
 from ivm.plan.plain import PARTS, plain_plans, plans_of
 from ivm.plan.table import ConstantPlan, ViewPlan
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.ir.scalar import Column, Outer
 from ivm.tpch.queries import NAMES, view_sql
@@ -45,7 +46,7 @@ def test_plans_of_all_queries():
         db.sql("CREATE MATERIALIZED VIEW called AS SELECT near(o_orderkey) AS n, count(*) AS c FROM orders GROUP BY n")
         db.sql("CREATE MATERIALIZED VIEW late AS SELECT o_orderkey, l_tax FROM orders ASOF JOIN lineitem "
                "ON o_orderkey = l_orderkey AND o_orderdate <= l_shipdate")  # fmt: skip
-        plans = {name: installed.plan for name, installed in core_of(db).engine.views.items()}
+        plans = {name: installed.plan for name, installed in engine_of(core_of(db)).views.items()}
         made = again(plans)
         assert list(made.items()) == list(plans.items())
         identities, others = Identities(), Identities()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.tpch.queries import NAMES, text, view_sql
 from ivm.tpch.schema import ddl
@@ -54,4 +55,4 @@ def test_dropping_all_views_leaves_the_tables_alone() -> None:
     for name in NAMES:
         db.sql(f"DROP VIEW {name}")
     assert db.sql("SELECT * FROM ivm_arrangements WHERE kind NOT IN ('text', 'process')").fetchall() == before
-    assert core_of(db).engine.renderer.graph.nodes == []
+    assert engine_of(core_of(db)).renderer.graph.nodes == []

@@ -17,6 +17,7 @@ import pyarrow as pa
 import ivm
 from ivm.cluster.driver.database import ShardedCore
 from ivm.cluster.driver.transport import InProcess
+from ivm.engine.engine import Engine
 from ivm.session.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.by_value import differences
@@ -272,7 +273,7 @@ class _Run:
         for name, _ in reversed(self.ways.order(self.case.views)):
             self.late.sql(f"DROP VIEW {quoted(name)}")
         core = core_of(self.late)
-        engines = [core.engine]
+        engines = [core.engine] if isinstance(core.engine, Engine) else list[Engine]()
         if isinstance(core, ShardedCore) and isinstance(core.driver.transport, InProcess):
             engines = [each.engine for each in core.driver.transport.residents]
         left = [node for engine in engines for node in engine.renderer.graph.nodes]

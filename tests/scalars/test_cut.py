@@ -12,6 +12,7 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars import bound, codegen, shape
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.shape import Shape
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.sql.ir.scalar import Column, columns_of
 from tests.engine import world
@@ -102,7 +103,7 @@ def test_no_loop_is_long(lengths: list[int]) -> None:
             for i, n in enumerate(numbers)
         ]
 
-    core_of(db).engine.renderer.compiler = _Never(wait=True)
+    engine_of(core_of(db)).renderer.compiler = _Never(wait=True)
     for name, query in LARGE.items():
         db.sql(f"CREATE MATERIALIZED VIEW v_{name} AS {query}")
     for first in (0, 100):

@@ -12,6 +12,7 @@ import pytest
 
 import ivm
 from ivm.plan.existing import Existing
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.tpch.options import STREAMS
 from ivm.tpch.queries import NAMES, view_sql
@@ -85,7 +86,7 @@ def commit(db: ivm.Database, batches: list[StreamBatch], chance: random.Random) 
         db.apply(batches.pop(0).tables)
     elif chance.random() < 0.3:
         with pytest.raises(ivm.ConstraintError):
-            db.apply({"nation": pa.concat_tables([core_of(db).engine.tables["nation"].arrow()] * 2)})
+            db.apply({"nation": pa.concat_tables([engine_of(core_of(db)).tables["nation"].arrow()] * 2)})
 
 
 @pytest.mark.parametrize("sharing", [True, False], ids=["shared", "apart"])
@@ -107,7 +108,7 @@ def test_nothing_is_left_of_views_in_any_order(streams: Path, seed: int, sharing
         if chance.random() < 0.3:  # and back again, among those that are still there
             db.sql(view_sql(name))
             db.sql(f"DROP VIEW {name}")
-    engine = core_of(db).engine
+    engine = engine_of(core_of(db))
     assert engine.renderer.graph.nodes == []
     assert list(engine.rendered()) == []
     assert engine.renderer.existing == Existing()

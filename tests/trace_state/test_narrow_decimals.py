@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.trace.columns.in_place import narrow
 
@@ -37,7 +38,7 @@ def test_batches_of_both_widths_are_one_column(types: tuple[pa.DataType, ...], n
         db.sql(f"UPDATE t SET x = x + 1 WHERE id = {50 * number}; DELETE FROM t WHERE id = {50 * number + 1}")
     db.sql("INSERT INTO u VALUES (1), (2), (3) ON CONFLICT DO NOTHING")
     db.verify()
-    assert core_of(db).engine.tables["t"].arrow().schema.field("x").type == WIDE
+    assert engine_of(core_of(db)).tables["t"].arrow().schema.field("x").type == WIDE
 
 
 def test_the_first_batch_says_how_wide() -> None:
@@ -45,7 +46,7 @@ def test_the_first_batch_says_how_wide() -> None:
         db = ivm.connect(compile="off")
         db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, g BIGINT, x DECIMAL(12,2))")
         db.apply({"t": rows(0, 1000, given)})
-        cold = core_of(db).engine.tables["t"].store.columns._cold
+        cold = engine_of(core_of(db)).tables["t"].store.columns._cold
         assert cold._readable(2).stride == width
         db.apply({"t": rows(1000, 1000, WIDE)})
         assert cold._readable(2).stride == width

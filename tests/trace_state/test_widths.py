@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import ivm
 from ivm.catalog.types import BIGINT, SqlType, decimal
+from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.trace.columns.arrow import arrow_type, to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers
@@ -102,7 +103,7 @@ def test_views_read_what_is_short(compiling: Any) -> None:
     """)
 
     def column(index: int) -> int:
-        return int(core_of(db).engine.tables["t"].store.columns._cold._readable(index).stride)
+        return int(engine_of(core_of(db)).tables["t"].store.columns._cold._readable(index).stride)
 
     at = 0
     for short in (True, True, False, True):

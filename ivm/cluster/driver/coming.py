@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from ivm.cluster.driver.driver import Driver
 from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.planning.planning import check_not_followed
 from ivm.cluster.protocol.placing import placement_of
 from ivm.durable.restore import bound_again
-from ivm.engine.installing import Put
-from ivm.engine.view import Installed
-from ivm.render.renderer import Renderer
+from ivm.engine.backend import Maintained
 from ivm.session import coming
 from ivm.session.core import Core
 from ivm.session.pending import Pending
@@ -27,7 +24,8 @@ class Coming(coming.Coming):
 
     def __init__(self, core: Core, pending: Pending) -> None:
         super().__init__(core, pending)
-        self._driver = cast(Driver, core.engine)
+        assert isinstance(core.engine, Driver), "shards have the rows"
+        self._driver = core.engine
 
     def prepare(self) -> None:
         """See `Coming.prepare`: nothing, since all is done by one order."""
@@ -47,7 +45,7 @@ class Coming(coming.Coming):
         beside.placed |= {name: (placement_of(made.table), 1) for name, made in tables.items()}
         sizes = driver.sizes() | {name: _EXPECTED for name in anew if name not in driver.views}
         beside.sizes = driver.tables.estimates(sizes, self.catalog.tables)
-        self.renderer = cast(Renderer, beside)
+        self.renderer = beside
         for view in new:
             bound, installed = bound_again(view, self.catalog), None
             if view.name in self.kept and view.maintained:
@@ -55,9 +53,9 @@ class Coming(coming.Coming):
             elif view.maintained:
                 check_not_followed(view, driver.views.values())
                 installed = beside.plan(view, bound.relation, beside.sizes)
-            self.views[view.name] = cast(Put, (installed, bound.oracle_sql))
+            self.views[view.name] = installed, bound.oracle_sql
 
-    def stays(self, view: str, installed: Installed | None) -> bool:
+    def stays(self, view: str, installed: Maintained | None) -> bool:
         """See `Coming.stays`."""
         return view in self.kept
 

@@ -2,113 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
-from typing import cast
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from ivm.arguments import at_least_one, whole_number
-from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.names import key
 from ivm.catalog.schema import Table
 from ivm.cluster.driver.coming import Coming
 from ivm.cluster.driver.driver import Driver
-from ivm.cluster.driver.explain import explained
-from ivm.cluster.driver.introspection import SHARDED
 from ivm.cluster.driver.loader import Loader
-from ivm.cluster.driver.meeting import some_rows
 from ivm.cluster.driver.rescaling import rescale
 from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import InProcess, share_functions, share_names
 from ivm.cluster.files.ledger import InMemory
 from ivm.cluster.planning.planning import Gone, is_kept
-from ivm.cluster.planning.reading import ShardedView, whole_changes
+from ivm.cluster.planning.reading import ShardedContents, ShardedView, whole_changes
 from ivm.cluster.protocol import orders
 from ivm.cluster.protocol.placing import placement_of
 from ivm.cluster.protocol.questions import Question
 from ivm.cluster.shard.resident import Resident
 from ivm.durable.restore import bound_again
-from ivm.engine.engine import Engine
 from ivm.engine.lasting import kept_since
-from ivm.engine.view import Contents, Installed, View
+from ivm.engine.reader import View
 from ivm.render.scalars.compiler import Compiler
-from ivm.results.difference import replaced
 from ivm.session.core import Core
 from ivm.session.database import Database
 from ivm.trace.helpers import Helpers
-from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.turns import Turns
 
 
 class ShardedCore(Core):
-    """What a database over shards is made of: the driver stands where another has its engine."""
+    """What a database over shards is made of."""
 
     def __init__(self, driver: Driver, *, external_access: bool) -> None:
-        # It answers what statements ask of an engine; what goes further asks `is_whole` first.
-        super().__init__(cast(Engine, driver), external_access=external_access)
+        super().__init__(driver, external_access=external_access)
         self.driver = driver
-        self.relations = SHARDED
-        driver.past.present = self.clock.present
-        self.distribution = partial(explained, driver)
-        self.some_rows = partial(some_rows, driver)
         self.comes_with = Coming
-        self.parts = partial(parts_here, driver)
         self.loads = Loader(self, driver)
 
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""
         with self.lock:
-            name = self.maintained(name).definition.name
-            dictionary = self.engine.dictionary
-            return ShardedReader(name, self.installed, lambda: dictionary, self.readable, self.lock, self.driver)
-
-    def moves(self, change: Altered) -> bool:
-        """Whether a row goes to another shard by the columns that the table is to have."""
-        old, new = placement_of(change.old), placement_of(change.table)
-        return new != old.moved(lambda c: change.taken.index(c) if c in change.taken else None)
-
-    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
-        """See `Core.difference`. The rows of the successor are not there before its definition is published."""
-        driver, before, name = self.driver, self.driver.contents(view), successor.definition.name
-        return cache(lambda: replaced(before.changes(driver.time), driver.contents(name).changes(driver.time)))
-
-
-def parts_here(driver: Driver, view: str) -> Sequence[Installed]:
-    """The parts of a view that are in this process; none where shards are elsewhere. The caller has the lock."""
-    shards = driver.transport.residents if isinstance(driver.transport, InProcess) else ()
-    return [each.engine.views[view] for each in shards]
+            return ShardedReader(self.maintained(name).definition.name, self)
 
 
 class ShardedReader(View):
     """Reads one maintained view over shards; see `View`."""
 
-    def __init__(
-        self,
-        name: str,
-        installed: Callable[[str], Installed],
-        dictionary: Callable[[], TextDictionary],
-        readable: Callable[[], tuple[int, int]],
-        lock: Turns,
-        driver: Driver,
-    ) -> None:
-        super().__init__(name, installed, dictionary, readable, lock)
-        self._driver = driver
+    def __init__(self, name: str, core: ShardedCore) -> None:
+        super().__init__(name, lambda: core.engine, core.readable, core.lock)
+        self._driver = core.driver
 
-    def _contents(self, as_of: int | None = None) -> Contents:
+    def _contents(self, as_of: int | None = None) -> ShardedContents:
         if as_of is not None:
             as_of = whole_number(as_of, "as_of")
         with self._lock:
             if as_of is not None:
                 self._check_readable(as_of, self._readable()[0])
-            return cast(Contents, self._driver.contents(self._installed.definition.name, as_of))
+            return self._driver.contents(self._definition.name, as_of)
 
     def changes(self, after: int, until: int | None = None) -> pa.Table:
         """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
         with self._lock:
-            driver, name = self._driver, self._installed.definition.name
-            since = kept_since(parts_here(driver, name), driver.since, driver.time)
+            driver, name = self._driver, self._definition.name
+            since = kept_since(driver.parts(name), driver.since, driver.time)
             first, last = self._between(after, until, since)
             parts = driver.ask(Question("history", name, last, after=first))
             whole = whole_changes(parts, driver.views[name])

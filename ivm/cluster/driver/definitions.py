@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
 from time import perf_counter_ns
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from ivm.cluster.planning.planning import Beside, Guarding, is_kept
 from ivm.cluster.planning.reading import Committing, ShardedView
 from ivm.cluster.protocol import orders
 from ivm.engine.transaction import Change
+from ivm.subscriptions.listeners import Listeners
 from ivm.trace.columns.exported import ArrowRows
 
 
@@ -25,6 +27,7 @@ class Defines(Protocol):
     tables: ShardedTables
     guards: Guarding
     beginnings: Mapping[str, Any]
+    listeners: Listeners
 
     @property
     def time(self) -> int:
@@ -41,10 +44,6 @@ class Defines(Protocol):
 
     def guard(self, guarding: Guarding) -> None:
         """These check constraints, of tables that are to be put."""
-        ...
-
-    def watched(self) -> tuple[str, ...]:
-        """The views whose changes somebody wants to be told."""
         ...
 
     def levels(self, names: Iterable[str], more: Iterable[ShardedView] = ()) -> int:
@@ -157,6 +156,10 @@ class Definitions:
     def finish(self) -> int:
         """InterfaceError: the folder itself is to be copied."""
         raise InterfaceError("cannot back up a database over shards: copy its folder, while nobody commits")
+
+    def copy(self, path: str | PathLike[str], record: int) -> None:
+        """As `finish`."""
+        self.finish()
 
     def close(self) -> None:
         """Nothing is held."""

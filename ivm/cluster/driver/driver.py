@@ -1,40 +1,40 @@
 """The driver of shards: it has the catalog, the planner and the version, and keeps no row.
 
-It stands where a database has its engine. Whatever changes is an order, which all shards go through level by level; it
+Whatever changes is an order, which all shards go through level by level; it
 takes effect when its version is published, and never, if that does not happen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from time import perf_counter_ns
-from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from ivm.catalog.errors import Error
 from ivm.catalog.schema import Table, View
 from ivm.cluster.driver.definitions import Definitions
+from ivm.cluster.driver.explain import explained
 from ivm.cluster.driver.filler import Filler
+from ivm.cluster.driver.introspection import SHARDED
+from ivm.cluster.driver.meeting import some_rows
 from ivm.cluster.driver.named import put_views
-from ivm.cluster.driver.tables import NewTable, ShardedTables
+from ivm.cluster.driver.shards import Shards
+from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import Given, Transport, keep_for_names
 from ivm.cluster.files.files import fresh
 from ivm.cluster.files.ledger import Ledger, check_newest
 from ivm.cluster.files.versions import Version
 from ivm.cluster.planning.levels import levels_over
-from ivm.cluster.planning.planning import Beside, Guarding, check_not_followed, planned_over
+from ivm.cluster.planning.planning import Beside, Guarding, check_not_followed
 from ivm.cluster.planning.reading import (
     Committing,
     PlannedView,
-    ShardedContents,
     ShardedView,
-    summed_sizes,
     whole_changes,
 )  # fmt: skip
 from ivm.cluster.protocol import orders
@@ -42,55 +42,34 @@ from ivm.cluster.protocol.placing import placement_of
 from ivm.cluster.protocol.questions import Question
 from ivm.cluster.protocol.terms import Order, Status, raise_failure
 from ivm.distribute.exchange import Channels
-from ivm.distribute.placement import Placement
 from ivm.durable.payload import Batch
-from ivm.engine.decided import Also
+from ivm.engine.backend import Reading, Section
 from ivm.engine.installing import Pause, put_or_drop
-from ivm.engine.past import Past
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
-from ivm.render.scalars.compiler import Compiler
+from ivm.engine.under_way import Also
 from ivm.sql.ir.relation import Relation
-from ivm.subscriptions.listeners import Listeners
+from ivm.subscriptions.audience import Told
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.trace.helpers import Helpers
+from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.turns import Aside, at_once
-
-_NONE: Mapping[str, float] = MappingProxyType({})
+from ivm.trace.turns import Aside, Turns, at_once
 
 
-class Driver:
-    """Tables and views over shards, at one logical time; used as an `Engine` is, by the holder of a database's lock."""
-
-    is_whole = False
-    plans_again = True
-    texts_owed = 0
-    compilers: Sequence[Compiler] = ()
+class Driver(Shards):
+    """The backend of a database over shards, at one logical time; see `ivm.engine.backend`."""
 
     def __init__(self, transport: Transport, ledger: Ledger, helpers: Helpers, history: int = 0) -> None:
-        self.transport = transport
+        super().__init__(transport, ledger, history)
         self.helpers = helpers
-        self.dictionary = TextDictionary()
-        self.version = replace(ledger.newest(), again=False)
-        self.tables = ShardedTables(self.ask, self.sizes, transport.shards)
-        self.views: dict[str, ShardedView] = {}
-        self.guards: dict[str, dict[str, ShardedView]] = {}
-        """What checks constraints between shards, by the table, and by its name; see `ivm.cluster.planning.guards`."""
-        self.oracle_sql: dict[str, str] = {}
-        self.channels = Channels()
-        self.listeners = Listeners()
         self.journal = Definitions(self)
-        self.ledger = ledger
-        self.past = Past(history)
-        self.past.begin_at(self.time)
         self._beside: Beside | None = None
         """The views that come with the next definition."""
         self.beginnings: Mapping[str, Any] = {}
         """What new tables begin with, where the transport has the rows, and the driver not; see `commit_frames`."""
         self.guarding: dict[str, dict[str, ShardedView]] = {}
         """What checks constraints of tables that are others from the next definition on."""
-        self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
         self._under_way: Committing | None = None
         self._filler: Filler | None = None
@@ -100,44 +79,13 @@ class Driver:
         """A version that is published, and what takes effect with it."""
 
     @property
-    def time(self) -> int:
-        """The logical time of the last commit; 0 before the first."""
-        return self.version.time
-
-    @property
-    def since(self) -> int:
-        """The earliest time that can still be read."""
-        return self.past.since(self.time)
-
-    @property
     def is_installing(self) -> bool:
         """Whether a view is on its way in."""
         return self._filler is not None or self._beside is not None
 
-    @property
-    def batches(self) -> Mapping[str, int]:
-        """The number of the last batch of each source that numbers its batches."""
-        return self.version.batches
-
-    def ask(self, question: Question) -> Sequence[pa.Table]:
-        """What each shard answers now. StorageError if another driver has gone on; see `Ledger.watched`."""
-        return self.transport.ask(self.ledger.watched(self.version), question)
-
-    def sizes(self) -> dict[str, float]:
-        """The rows of each table and, roughly, of each maintained view. Cost: all shards are asked, once a version."""
-        if self._sizes is None or self._sizes[0] != self.version.id:
-            self._sizes = self.version.id, summed_sizes(self.ask(Question("sizes")))
-        return self._sizes[1]
-
-    def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> PlannedView:
-        """How a view would be distributed. Needs no lock, as long as nobody creates or drops anything."""
-        sizes = self.tables.estimates(self.sizes() | dict(sizes))
-        placed = self.placed()
-        return planned_over(relation, placed, sizes, self.channels.copy(), self.transport.shards)
-
     def beside(self, tables: Mapping[str, NewTable], views: Set[str]) -> Beside:
         """What plans views that are to be there together, where these `tables` and `views` are others from then on
-        under their names; see `Engine.beside`.
+        under their names; see `Backend.beside`.
         """
         placed = self.placed() | {name: (placement_of(made.table), 1) for name, made in tables.items()}
         anew = frozenset((*tables, *views))
@@ -171,8 +119,10 @@ class Driver:
         """The view of a name is this one from now on; see `put_all`."""
         self._put({name: (installed, oracle_sql)}, self.channels if installed is None else installed.channels)
 
-    def put_all(self, views: Mapping[str, tuple[ShardedView | None, str | None]], renderer: Beside | None) -> None:
-        """See `Engine.put_all`. It may be interrupted, and called again."""
+    def put_all(
+        self, views: Mapping[str, tuple[ShardedView | None, str | None]], renderer: Beside | None = None
+    ) -> None:
+        """See `Backend.put_all`. It may be interrupted, and called again."""
         self._put(views, self.channels if renderer is None else renderer.channels)
 
     def _put(self, views: Mapping[str, tuple[ShardedView | None, str | None]], channels: Channels) -> None:
@@ -191,33 +141,34 @@ class Driver:
         """These check constraints, of tables that are to be put."""
         self.guarding = guarding
 
-    def placed(self) -> dict[str, tuple[Placement, int]]:
-        """Where all tables and views are, and the level at which they have changed."""
-        return self.tables.placed() | {name: (view.placement, view.level) for name, view in self.views.items()}
-
     def _keep_channels(self, channels: Channels) -> None:
         """Those that views and guards need are there from now on."""
         self.channels = channels.only(view.relation for _, view in self.maintained())
 
-    def commit(
-        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: object = None,
-        also: Also | None = None,
-    ) -> int:  # fmt: skip
-        """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
-        time, are_apart = last_time(changes, max(self.time + 1, time))
-        are_apart = are_apart and self._tells_times_apart(change.table.name for change in changes)
-        self._check_static(change.table for change in changes)
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, *, also: Also | None = None) -> int:
+        """See `Commits.commit`. StorageError where nobody knows whether it is published."""
+        time, are_apart = self._begun(changes)
         if also is not None:
-            self._decided = cast(Version, also.written(changes, time)), also.work
+            self._decided = also.written(changes, time), also.work
             self.settle()
             return time
         names, updates = [each.table.name for each in changes], sum(each.data.num_rows for each in changes)
-        if trial is not None:
-            self._tried(orders.Commit(time, are_apart).text(), self.levels(names), changes, {}, "diff")
-            self.settle()
-            return time
         self._commit(names, changes, {}, "diff", time, are_apart, updates, batch)
         return time
+
+    def check(self, changes: Sequence[Change]) -> Sequence[Told]:
+        """See `Backend.check`; what would be told nobody asks the shards."""
+        time, are_apart = self._begun(changes)
+        names = [each.table.name for each in changes]
+        self._tried(orders.Commit(time, are_apart).text(), self.levels(names), changes, {}, "diff")
+        self.settle()
+        return ()
+
+    def _begun(self, changes: Sequence[Change]) -> tuple[int, bool]:
+        """The last time of a commit, and whether somebody asks what holds at each of its times."""
+        self._check_static(change.table for change in changes)
+        time, are_apart = last_time(changes, self.time + 1)
+        return time, are_apart and self._tells_times_apart(change.table.name for change in changes)
 
     def commit_frames(
         self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None, last: int = 0,
@@ -231,7 +182,7 @@ class Driver:
         return self.time
 
     def settle(self) -> None:
-        """Let shards know how the last order ended, and do what takes effect with it; see `Engine.settle`."""
+        """Let shards know how the last order ended, and do what takes effect with it; see `Backend.settle`."""
         if self._decided is not None:
             self.version, self._unsure = self._decided[0], False
         if self._is_trying:
@@ -242,10 +193,6 @@ class Driver:
         if self._decided is not None:
             self._decided[1]()
             self._decided = None
-
-    def tidy_texts(self) -> int:
-        """None: shards do it when they keep a commit."""
-        return 0
 
     def sweep(self) -> None:
         """Nothing is left of a view that is not put; where nobody knows it, before the next definition."""
@@ -264,15 +211,28 @@ class Driver:
         if self.version.filling:
             self.carry(orders.Filling(orders.Step.CANCEL).text(), 1, filling=False)
 
-    def contents(self, view: str, as_of: int | None = None) -> ShardedContents:
-        """The rows of a view at present, or as of a time that is kept, whatever happens later."""
-        return ShardedContents(self.views[view].definition, self.ask(Question("view", view, as_of)))
-
     def close(self) -> None:
         """Let go of the shards, and of the threads that help."""
         self.ledger.close()
         self.transport.close()
         self.helpers.close()
+
+    def some_rows(
+        self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
+    ) -> tuple[TableStore, TextDictionary]:
+        """See `Backend.some_rows`."""
+        return some_rows(self, table, keys, rows, as_of)
+
+    def relations(self) -> Mapping[str, Callable[[], Reading]]:
+        """See `Backend.relations`."""
+        return {name: partial(read, self) for name, read in SHARDED.items()}
+
+    def explained(
+        self, relation: Relation, below: Mapping[str, Relation], names: Callable[[str], tuple[str, ...]], lock: Turns
+    ) -> Sequence[Section]:
+        """See `Backend.explained`."""
+        with lock:
+            return explained(self, relation)
 
     def coming(self) -> Beside:
         """What plans the views that come with the next definition; those of another begin anew."""
@@ -380,10 +340,6 @@ class Driver:
         if self._filler is not None:
             views.append(self._filler.view)
         return levels_over(names, views, self.channels)
-
-    def maintained(self) -> Iterator[tuple[str, ShardedView]]:
-        """Views and guards, by name."""
-        return chain(self.views.items(), *(each.items() for each in self.guards.values()))
 
     def _check_static(self, tables: Iterable[Table]) -> None:
         """ConstraintError for a table that is static and read by a view, of which shards may know only channels."""

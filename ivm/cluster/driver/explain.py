@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 
 from ivm.analysis.carried import carried_by_all
-from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.shards import Shards
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
 from ivm.distribute.placement import SINGLE, Anywhere, Hashed, Placement, Replicated
+from ivm.engine.backend import Section
 from ivm.sql.ir.rebuild import nodes
 from ivm.sql.ir.relation import Asof, Get, Join, LetRec, Relation, Threshold, TopK, Window, inputs_of
 from ivm.sql.ir.text import relation_text
+from ivm.transform.pipeline import optimize
 from ivm.transform.rewrite import peeled
 
 
@@ -93,7 +95,7 @@ def _where(placement: Placement, names: Sequence[str]) -> str:
     return placement.text(names)
 
 
-def explained(driver: Driver, relation: Relation) -> str:
-    """How a relation would be distributed now."""
-    planned = driver.planned(relation)
-    return distributed_text(planned.view.distributed, tuple(driver.channels.by_name))
+def explained(shards: Shards, relation: Relation) -> Sequence[Section]:
+    """How a relation would be distributed now: each shard plans its fragments for itself."""
+    found = distributed_text(shards.planned(relation).view.distributed, tuple(shards.channels.by_name))
+    return ("optimized", relation_text(optimize(relation))), ("distributed", found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -18,8 +18,8 @@ from ivm.cluster.protocol.selection import Reads, Selection
 from ivm.cluster.protocol.terms import Failure, Unlike
 from ivm.distribute.placement import Replicated
 from ivm.durable.payload import Batch
-from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
+from ivm.engine.under_way import Also
 from ivm.session.core import Core
 from ivm.session.serving import Form
 
@@ -149,7 +149,7 @@ class Loader:
         if core.catalog.find(table.name) is not table:
             return None
         before = driver.tables[table.name].count
-        core.clock.commit(cast(Engine, _Bringing(driver, {table.name: rows})), [], None)
+        core.clock.commit(_Bringing(driver, {table.name: rows}), [], None)
         return self._count(table) - before
 
     def _count(self, table: Table) -> int:
@@ -171,12 +171,12 @@ class _Placed(NamedTuple):
 
 
 class _Bringing:
-    """Stands where a clock has its engine: what it commits brings rows that the transport has, too."""
+    """What it commits brings rows that the transport has, too; see `ivm.engine.backend.Commits`."""
 
     def __init__(self, driver: Driver, frames: dict[str, Any]) -> None:
         self.tables = driver.tables
         self._driver, self._frames = driver, frames
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None) -> int:
-        """See `Driver.commit_frames`."""
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, *, also: Also | None = None) -> int:
+        """See `Driver.commit_frames`; nothing is defined with it."""
         return self._driver.commit_frames(self._frames, "insert", batch, changes=changes)

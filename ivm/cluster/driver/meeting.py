@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ivm.catalog.schema import Table
-from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.shards import Shards
 from ivm.cluster.protocol.questions import Question
 from ivm.cluster.protocol.wire import stream_of
 from ivm.session.conflicts import store_of
@@ -16,10 +16,9 @@ from ivm.trace.text.dictionary import TextDictionary
 
 
 def some_rows(
-    driver: Driver, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
+    shards: Shards, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
 ) -> tuple[TableStore, TextDictionary]:
-    """A store of those rows of a table, now or as of a time, that meet `rows` on keys, with its texts; see
-    `ivm.session.conflicts`.
+    """See `Backend.some_rows`: a store of those rows alone, now or as of a time.
 
     Cost: every shard is sent the keys, and sends the rows that they meet.
     """
@@ -30,4 +29,4 @@ def some_rows(
     given = stream_of(rows.schema, pa.table(columns, schema=rows.schema).to_batches())
     question = Question("meeting", table.name, as_of, keys, given.to_pybytes().hex())
     dictionary = TextDictionary()
-    return store_of(table, dictionary, pa.concat_tables(driver.ask(question))), dictionary
+    return store_of(table, dictionary, pa.concat_tables(shards.ask(question))), dictionary

@@ -32,6 +32,8 @@ class Transport(Protocol):
     shards: int
     pace: Pace
     """How much of filling a view is done between commits."""
+    is_remote: bool
+    """Whether shards are in other processes, and what they have in files of theirs."""
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
         """Take an order through all levels of all shards: of each group the status of the last.
@@ -88,7 +90,7 @@ def keep_for_names(transport: Transport, names: Names) -> None:
 class InProcess:
     """Shards in this process, in memory: one steps after the other."""
 
-    pace = Pace(1 << 16, 1 << 15, 20)
+    pace, is_remote = Pace(1 << 16, 1 << 15, 20), False
 
     def __init__(self, residents: Sequence[Resident]) -> None:
         self.shards = len(residents)

@@ -15,7 +15,6 @@ from ivm.cluster.shard.held import part_of, repeats, rows_of_table, rows_of_view
 from ivm.cluster.shard.resident import Resident
 from ivm.engine.transaction import Change
 from ivm.session.conflicts import met_by
-from ivm.session.introspection import RELATIONS
 
 _ROWS = 1 << 18
 """Of a table in a message at most."""
@@ -58,7 +57,7 @@ def answer(resident: Resident, question: Question) -> pa.Table:
         case "fill":
             return pa.table([[each] for each in resident.work(question.millis / 1e3)], names=list(Done._fields))
         case "relation":
-            return RELATIONS[question.name](engine)()
+            return engine.relations()[question.name]()()
     raise AssertionError(f"nobody asks for {question.kind}")
 
 

@@ -7,7 +7,6 @@ commit's times. Between two levels the shard waits, with what it has done so far
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
 
@@ -17,12 +16,11 @@ from ivm.dataflow.bits import Bits, all_of
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
-from ivm.engine.applying import applied
-from ivm.engine.decided import Decided
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned
 from ivm.engine.past import History
 from ivm.engine.transaction import Change
+from ivm.engine.under_way import UnderWay
 from ivm.engine.view import Installed
 from ivm.operators.exchange import Channel as Arriving
 from ivm.operators.exchange import Outlet, nothing
@@ -43,19 +41,8 @@ def _on(rows: int) -> None:
     """Go on at once."""
 
 
-@dataclass(slots=True)
-class _Commit:
-    """One under way: its last time, how long this shard has worked on it, and what its nodes have given so far."""
-
-    time: int
-    since: int
-    updates: int = 0
-    nanoseconds: int = 0
-    deltas: dict[Node, Delta] = field(default_factory=dict)
-
-
 class Shard(Engine):
-    """See above. Of a commit it is told `begin`, `go_on` for each further level, then `ready` and `keep`; or `undo`."""
+    """See above. Of a commit it is told `begin`, `go_on` for each further level, then `keep`; or `undo`."""
 
     def __init__(
         self, compiler: Compiler | None, history: History, *, sharing: bool = True, helpers: Helpers | None = None
@@ -76,8 +63,9 @@ class Shard(Engine):
         """The views that come with the commit under way, by name: they are put once it is kept."""
         self.going: Collection[str] = ()
         """Those that are gone then, or another by their name."""
-        self._under_way: _Commit | None = None
-        self._kept: Decided | None = None
+        self._under_way: UnderWay | None = None
+        self._worked = 0
+        """For how many nanoseconds, since to wait for others between levels is no work of its own."""
 
     def open(self, channel: Channel, level: int) -> None:
         """Changes of this name arrive from now on, at a level."""
@@ -158,8 +146,7 @@ class Shard(Engine):
     def reach(self, time: int) -> None:
         """Nothing has happened here up to this time. It may be interrupted, and called again."""
         if self._decided is None and self.time < time:
-            since = self.past.since(time)
-            self._decided = Decided(time, since, 0, perf_counter_ns(), ())
+            self._decided = UnderWay(time, self.past.since(time), started=perf_counter_ns())
         if self._decided is not None:
             self.settle()
 
@@ -168,57 +155,41 @@ class Shard(Engine):
 
         Raises as `Engine.commit` does; `undo` must follow then.
         """
-        since = BEGINNING if self.is_filling else self.past.since(time)
-        started, under_way = perf_counter_ns(), _Commit(time, since)
-        self._under_way = under_way
-        graph = self.renderer.graph
-        earliest = BEGINNING if are_apart else since
-        deltas, under_way.updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
-        if self.tables.constrained:
-            with graph.marks.lessons:
-                self.tables.check(deltas, graph.marks)
-        return self._stepped(self.renderer.given(deltas), 1, started)
+        self._worked, started = 0, perf_counter_ns()
+        with self._errands:
+            self._under_way = self._begun(changes, time, are_apart)
+        return self._leaving(1, started)
 
     def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:
         """A further level, with what has arrived for it; what leaves after it."""
         started = perf_counter_ns()
-        return self._stepped({self.arriving[name]: delta for name, delta in arrived.items()}, level, started)
+        with self._errands:
+            self._step(self.under_way, {self.arriving[name]: delta for name, delta in arrived.items()}, level)
+        return self._leaving(level, started)
 
     @property
-    def under_way(self) -> int:
-        """The last time of the commit under way."""
+    def under_way(self) -> UnderWay:
+        """The commit under way."""
         assert self._under_way is not None, "a commit is under way"
-        return self._under_way.time
+        return self._under_way
 
     def changed(self, view: str) -> Delta | None:
         """The changes of a view in the commit under way, after its last level."""
-        assert self._under_way is not None, "a commit is under way"
-        return self._under_way.deltas.get((self.coming.get(view) or self.views[view]).node)
-
-    def ready(self) -> None:
-        """All levels are done: from now on the commit is to be kept, whatever is interrupted, this as well."""
-        commit = self._under_way
-        if commit is not None:
-            started = perf_counter_ns() - commit.nanoseconds  # to wait for others between levels is no work of its own
-            self._kept = Decided(commit.time, commit.since, commit.updates, started, ())
+        return self.under_way.deltas.get((self.coming.get(view) or self.views[view]).node)
 
     def keep(self) -> None:
-        """Make the commit final that is `ready`. It may be interrupted, and called again."""
-        if self._kept is not None:
-            self._decided = self._kept
-            self.settle()
-            self._under_way = self._kept = None
+        """All levels are done: make the commit final. It may be interrupted, and called again."""
+        commit = self._under_way
+        if commit is not None:
+            commit.started = perf_counter_ns() - self._worked
+            self._decided, self._under_way = commit, None
+        self.settle()
 
     def undo(self) -> None:
         """Everything is as before the commit. It may be interrupted, and called again."""
-        self._kept = None
         self.settle()
         self.renderer.graph.rollback()  # also where all that came waits for a node that is filled
         self._under_way = None
-
-    def failed(self) -> tuple[str, ...]:
-        """The views that need the node which the last step did not get over."""
-        return self.users_of_nodes().get(id(self.renderer.graph.last), ())
 
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
         """See `Engine.users_of_nodes`: what a channel needs is needed by the views that need the channel."""
@@ -236,15 +207,16 @@ class Shard(Engine):
     def _views_of(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(view for name in names for view in self.readers.get(name, (name,))))
 
-    def _stepped(self, given: Mapping[Node, Delta], level: int, started: int) -> Sent:
-        commit = self._under_way
-        assert commit is not None, "a commit is under way"
-        with self._errands:
-            commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
-            if self._errands.out:
-                self._errands.finish()
-        commit.nanoseconds += perf_counter_ns() - started
-        deltas = commit.deltas
+    def _kept_since(self, time: int) -> int:
+        """See `Engine._kept_since`."""
+        return BEGINNING if self.is_filling else self.past.since(time)
+
+    def _leaving(self, level: int, started: int) -> Sent:
+        """What leaves after a level that was begun at a moment."""
+        if self._errands.out:
+            self._errands.finish()
+        self._worked += perf_counter_ns() - started
+        deltas = self.under_way.deltas
         return {n: deltas[node] for n, node in self.leaving.items() if node.level == level and node in deltas}
 
     def _readers_of(self, table: str) -> list[str]:

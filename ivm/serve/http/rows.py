@@ -118,7 +118,7 @@ def _version(session: Session, entry: Table | View) -> str:
     store = engine.tables.get(entry.name)
     if isinstance(entry, Table) and store is not None:
         return f"{_EPOCH} {id(store)} {store.last_time} {store.count}"
-    installed = engine.views.get(entry.name)
-    if installed is not None and engine.is_whole:
+    installed = engine.whole_view(entry.name)
+    if installed is not None:
         return f"{_EPOCH} {id(installed)} {installed.installed_ms} {installed.log.sealed.last}"
     return f"{_EPOCH} {entry.name} {engine.time}"

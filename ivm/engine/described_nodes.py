@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
-from ivm.engine.engine import Engine
+from ivm.engine.part import Part
 from ivm.operators.operator import StateSize
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.node import Plan
@@ -39,18 +39,18 @@ class DescribedNode(NamedTuple):
     bytes: int
 
 
-def described_nodes(engine: Engine, names: Names) -> list[DescribedNode]:
+def described_nodes(part: Part, names: Names) -> list[DescribedNode]:
     """All nodes, each after those that it reads. Cost: looks at every node, and at every view's."""
-    users = engine.users_of_nodes()
-    texts = {id(node): _text(plan, names) for plan, node in engine.rendered()}
+    users = part.users_of_nodes()
+    texts = {id(node): _text(plan, names) for plan, node in part.rendered()}
     sizes = {
-        id(node): engine.tables[name].size()
-        for name, feeds in engine.renderer.sources.items()
-        if name in engine.tables
+        id(node): part.tables[name].size()
+        for name, feeds in part.renderer.sources.items()
+        if name in part.tables
         for node in feeds.values()
     }
     found: list[DescribedNode] = []
-    for node in engine.renderer.graph.nodes:
+    for node in part.renderer.graph.nodes:
         found += _described(node, "", users.get(id(node), _NO_VIEWS), texts, sizes)
     return found
 

@@ -1,0 +1,45 @@
+"""What a backend answers of which not all rows are here; see `ivm.engine.backend.Backend`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ivm.dataflow.graph import StillRead
+from ivm.engine.view import Installed
+from ivm.plan.renamed import Renaming
+from ivm.render.scalars.compiler import Compiler
+
+
+class Elsewhere:
+    """Nothing is whole, rendered or held here, and no texts are kept."""
+
+    keeps_unnamed = False
+    texts_owed = 0
+    compilers: Sequence[Compiler] = ()
+
+    def renamed(self, renaming: Renaming) -> None:
+        """See `Backend.renamed`: views are filled again."""
+
+    def whole_table(self, name: str) -> None:
+        """See `Backend.whole_table`."""
+
+    def whole_view(self, name: str) -> None:
+        """See `Backend.whole_view`."""
+
+    def parts(self, view: str) -> Sequence[Installed]:
+        """See `Backend.parts`."""
+        return ()
+
+    def hold(self, still_read: StillRead) -> None:
+        """See `Backend.hold`: what is kept is kept without."""
+
+    def let_go(self, still_read: StillRead) -> None:
+        """See `Backend.let_go`."""
+
+    def held(self) -> list[object]:
+        """See `Backend.held`."""
+        return []
+
+    def tidy_texts(self) -> int:
+        """See `Backend.tidy_texts`: none are owed."""
+        return 0
