@@ -13,13 +13,12 @@ from ivm.durable.files import SUFFIX, Files
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import Manifest, write_manifest
 from ivm.durable.moment import Moment, identify, moment_of
-from ivm.durable.on_disk import OnDisk, WrittenState
-from ivm.durable.payload import definition_of
-from ivm.durable.rows import write_rows
+from ivm.durable.on_disk import OnDisk, write_moment
 from ivm.plan.identity import Identities
 from ivm.session.core import Core, engine_of
 from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
+from ivm.storage.whole import InStorage
 from ivm.trace.turns import Turns
 
 _LEAST_LOG = 1 << 26
@@ -98,41 +97,19 @@ class Checkpoints:
                 if self._has(self._journal.finish()):
                     return None
                 record = self._journal.begin_file()
-                written = {plan: (each.node, each.updates) for plan, each in on_disk.states.items()}
-                return moment_of(engine_of(core), core.catalog, record, self._identities, written)
+                return moment_of(engine_of(core), core.catalog, record, self._identities, on_disk.updates)
 
     def _write(self, moment: Moment) -> None:
-        known, files = self._on_disk, Files(self._storage, self._on_disk.next)
-        tables, states = {}, {}
+        known, files = self._on_disk, Files(InStorage(self._storage), self._on_disk.next)
         try:
-            for plan, kept in moment.states.items():
-                if kept.segments is None:
-                    states[plan] = known.states[plan]
-                else:
-                    written = (files.write("state", (each.batch for each in state)) for state in kept.segments)
-                    states[plan] = WrittenState(kept.node, kept.updates, tuple(written))
-            for name, (reader, since) in moment.tables.items():
-                names = [field.name for field in moment.catalog.table(name).fields]
-                tables[name] = write_rows(files, names, reader, known.tables.get(name), since)
+            manifest, on_disk = write_moment(files, moment, known)
         except BaseException:
             files.remove()  # or each try would take more of a disk that has no room
             raise
         finally:
             known.next = files.next  # no name is given again
-        manifest = Manifest(
-            moment.record,
-            moment.time,
-            files.next,
-            moment.batches,
-            definition_of(moment.catalog),
-            moment.planned,
-            moment.indexes,
-            {name: rows.files for name, rows in tables.items()},
-            {plan: state.files for plan, state in states.items()},
-        )
         write_manifest(self._storage, manifest)
-        self._on_disk = OnDisk.of(manifest)
-        self._on_disk.tables, self._on_disk.states = tables, states
+        self._on_disk = on_disk
         remove_others(self._storage, manifest)
 
 

@@ -9,20 +9,19 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.durable.streams import stream_pieces
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Named, Readable, read_file
+from ivm.storage.whole import WholeFiles
 from ivm.trace.columns.arrow import numbers_in, view_of
 
 SUFFIX = ".arrows"
-_NAME = re.compile(r"[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)
-_SYNC_BYTES = 1 << 23
-"""So many bytes are synced at a time, since a sync of the log may have to wait for them."""
+_NAME = re.compile(r"(\d{20}\.[0-9a-f]{1,32}\.)?[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)
 _SUM_BYTES = 1 << 20
 _WITH_OFFSETS = {
     **{each.id: 4 for each in (pa.string(), pa.binary(), pa.list_(pa.null()))},
@@ -45,49 +44,51 @@ class Written:
 
 
 class Files:
-    """Writes files, each under a name that no other has had: a number from `next` on."""
+    """Writes files, each under a name that no other has had: behind a `prefix` a number from `next` on."""
 
-    def __init__(self, storage: Storage, next: int) -> None:
-        self.storage = storage
+    def __init__(self, place: WholeFiles, next: int, prefix: str = "") -> None:
         self.next = next
+        self._place = place
+        self._prefix = prefix
         self._made: list[str] = []
 
     def write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Written:
-        """A new file of these batches, synced; its name is not. StorageError if it cannot be written.
+        """A new file of these batches, whose bytes are certain; its name need not be. StorageError if it cannot be
+        written.
 
-        Cost: a sum of each batch, and a sync for every 8 MiB. Others run meanwhile.
+        Cost: a sum of each batch, and that of `WholeFiles.put`. Others run meanwhile.
         """
-        name = f"{kind}-{self.next}{SUFFIX}"
+        name = f"{self._prefix}{kind}-{self.next}{SUFFIX}"
         self.next += 1
         self._made.append(name)
-        at = total = synced = 0
-        with writing(self.storage, name), closing(self.storage.create(name)) as file:
+        size = total = 0
+
+        def pieces() -> Iterator[memoryview]:
+            nonlocal size, total
             for batch in batches:
-                pieces = [memoryview(piece) for piece in stream_pieces(batch.schema, [batch])]
-                file.write(at, pieces)
-                for piece in pieces:
-                    total = zlib.crc32(piece, total)
-                    at += len(piece)
-                if at - synced >= _SYNC_BYTES:
-                    file.sync()
-                    synced = at
-            file.sync()
-        return Written(name, at, total)
+                for each in stream_pieces(batch.schema, [batch]):
+                    piece = memoryview(each)
+                    size, total = size + len(piece), zlib.crc32(piece, total)
+                    yield piece
+
+        with writing(self._place, name):
+            self._place.put(name, pieces())
+        return Written(name, size, total)
 
     def remove(self) -> None:
         """Let all files go that were written here, to which nobody refers. What cannot be removed stays."""
         for name in self._made:
             with suppress(OSError):
-                self.storage.remove(name)
+                self._place.remove(name)
 
 
 @contextmanager
-def writing(storage: Storage, name: str) -> Iterator[None]:
+def writing(place: Named, name: str) -> Iterator[None]:
     """Say of an OSError that it keeps a file of a checkpoint from being written."""
     try:
         yield
     except OSError as error:
-        where = storage.where(error.filename or name)
+        where = place.where(error.filename or name)
         raise StorageError(
             f"cannot make a checkpoint: {where} cannot be written: {error.strerror or error}; the last "
             "one and the log are whole, and go on. Make room, and try again"
@@ -100,9 +101,9 @@ class Reading:
     To be used as a context manager. Size: what is mapped.
     """
 
-    def __init__(self, storage: Storage, files: Iterable[Written]) -> None:
+    def __init__(self, place: Readable, files: Iterable[Written]) -> None:
         self._beside = ThreadPoolExecutor(2, "ivm-check")
-        self._found = {each.file: self._beside.submit(read_batches, storage, each) for each in files}
+        self._found = {each.file: self._beside.submit(read_batches, place, each) for each in files}
 
     def __enter__(self) -> Reading:
         return self
@@ -115,13 +116,13 @@ class Reading:
         return self._found[written.file].result()
 
 
-def read_batches(storage: Storage, written: Written) -> Sequence[pa.RecordBatch]:
+def read_batches(place: Readable, written: Written) -> Sequence[pa.RecordBatch]:
     """The batches of a file, which lie where it is mapped. StorageError if they are not those that were written.
 
     Cost: a pass over its bytes, and over places of texts: whoever made a file that has the right sum need not have
     been ivm, and nobody is to be led elsewhere in memory.
     """
-    data = _whole(storage, written)
+    data = _whole(place, written)
     reader, found = pa.BufferReader(data), []
     try:
         while reader.tell() < data.size:
@@ -132,14 +133,14 @@ def read_batches(storage: Storage, written: Written) -> Sequence[pa.RecordBatch]
                 _check_places(column)
     except (pa.ArrowException, OSError) as error:
         raise StorageError(
-            f"cannot read {storage.where(written.file)}: {error}; it was not written by ivm; restore it from a backup"
+            f"cannot read {place.where(written.file)}: {error}; it was not written by ivm; restore it from a backup"
         ) from error
     return found
 
 
-def _whole(storage: Storage, written: Written) -> pa.Buffer:
+def _whole(place: Readable, written: Written) -> pa.Buffer:
     """The bytes of a file, mapped. StorageError if they are not those that were written; cost: a pass over them."""
-    where, data = storage.where(written.file), read_file(storage, written.file)
+    where, data = place.where(written.file), read_file(place, written.file)
     if data.size != written.bytes:
         raise StorageError(
             f"cannot read {where}: it has {data.size} bytes, and {written.bytes} were written; restore it from a backup"

@@ -107,14 +107,17 @@ def read_manifest(storage: Storage) -> Manifest | None:
     if zlib.crc32(text) != int(first[2], 16):
         raise StorageError(f"cannot read {where}: it is damaged; restore it from a backup")
     try:
-        return _manifest_of(json.loads(text))
+        return manifest_of(json.loads(text))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"cannot read {where}: it was not written by ivm: {error!r}; restore it from a backup"
         ) from error
 
 
-def _manifest_of(plain: dict[str, Any]) -> Manifest:
+def manifest_of(plain: dict[str, Any]) -> Manifest:
+    """The manifest of which `dataclasses.asdict` and JSON made this. AttributeError, KeyError, TypeError or ValueError
+    for anything else.
+    """
     tables = {name: _table_of(table, plain["time"]) for name, table in plain["tables"].items()}
     states = {plan: [_written_of(each) for each in state] for plan, state in plain["states"].items()}
     numbers = {name: _number(plain[name]) for name in ("record", "time", "next")}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ivm.durable.files import Written
+from ivm.durable.files import Files, Written
 from ivm.durable.manifest import Manifest
-from ivm.durable.rows import WrittenRows
+from ivm.durable.moment import Moment
+from ivm.durable.payload import definition_of
+from ivm.durable.rows import WrittenRows, write_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +40,40 @@ class OnDisk:
     def of(cls, manifest: Manifest) -> OnDisk:
         """That of a checkpoint, of whose tables and states nothing is known."""
         return cls(manifest.record, manifest.next, sum(written.bytes for _, written in manifest.files()))
+
+    @property
+    def updates(self) -> dict[str, tuple[int, int]]:
+        """By plans, the number of the node and how many updates it had; see `moment_of`."""
+        return {plan: (each.node, each.updates) for plan, each in self.states.items()}
+
+
+def write_moment(files: Files, moment: Moment, known: OnDisk) -> tuple[Manifest, OnDisk]:
+    """Write down what of a moment is not on disk yet: the manifest that says so, and what there is on disk by then.
+
+    StorageError if that is not possible; `files` has what is to be removed then. Cost: writes what has come since, and
+    what nodes keep, if it has changed.
+    """
+    tables, states = {}, {}
+    for plan, kept in moment.states.items():
+        if kept.segments is None:
+            states[plan] = known.states[plan]
+        else:
+            written = (files.write("state", (each.batch for each in state)) for state in kept.segments)
+            states[plan] = WrittenState(kept.node, kept.updates, tuple(written))
+    for name, (reader, since) in moment.tables.items():
+        names = [field.name for field in moment.catalog.table(name).fields]
+        tables[name] = write_rows(files, names, reader, known.tables.get(name), since)
+    manifest = Manifest(
+        moment.record,
+        moment.time,
+        files.next,
+        moment.batches,
+        definition_of(moment.catalog),
+        moment.planned,
+        moment.indexes,
+        {name: rows.files for name, rows in tables.items()},
+        {plan: state.files for plan, state in states.items()},
+    )
+    on_disk = OnDisk.of(manifest)
+    on_disk.tables, on_disk.states = tables, states
+    return manifest, on_disk

@@ -20,6 +20,7 @@ from ivm.durable.on_disk import OnDisk, WrittenState
 from ivm.durable.payload import catalog_of
 from ivm.durable.rows import as_read, read_rows
 from ivm.engine.declaring import referred_first
+from ivm.engine.engine import Engine
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
@@ -57,14 +58,12 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
     engine.batches.update(manifest.batches)
     _expect_functions(core, catalog.views)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
-    for table in referred_first(catalog.tables):
-        _restore_table(core, reading, manifest, table, on_disk)
-    indexes = _made_indexes(core, manifest)
+    restore_tables(engine, reading, manifest, catalog.tables, on_disk)
+    indexes = made_indexes(engine, manifest)
     saved = Saved(reading, manifest.states)
     core.catalog.become(catalog)
     for view in catalog.views:
-        sizes = manifest.planned.get(view.name, {})
-        on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], sizes, saved)
+        on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name), saved)
     indexes.clear()  # views have those that they need
     if engine.past.history:  # each table and view knows by itself since when it can be read
         kept = [view.log.sealed.since for view in engine.views.values()]
@@ -102,7 +101,7 @@ def bound_again(view: View, catalog: Catalog) -> BoundQuery:
     return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound
 
 
-class _Unusable(Exception):
+class Unusable(Exception):
     """What was saved of a state cannot be used."""
 
 
@@ -133,14 +132,24 @@ class Saved:
                 state.restore(map(Segment, self._reading.batches(written)))
         except Exception as error:  # whatever it is, the state can be made again
             del self._states[identity]
-            raise _Unusable(f"{', '.join(each.file for each in files)}: {error}") from error
+            raise Unusable(f"{', '.join(each.file for each in files)}: {error}") from error
         self.restored[identity] = WrittenState(node.number, node.updates_in, tuple(files))
         return True
 
 
-def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
-    files, engine = manifest.tables[table.name], engine_of(core)
-    declared = engine.tables.made(table)
+def restore_tables(
+    engine: Engine, reading: Reading, manifest: Manifest, tables: Iterable[Table], on_disk: OnDisk
+) -> None:
+    """Give a new engine the tables that a checkpoint has, and `on_disk` what there is of them.
+
+    StorageError for one that cannot be read. Cost: rows stay where they are mapped.
+    """
+    for table in referred_first(tables):
+        _restore_table(engine, reading, manifest, table, on_disk)
+
+
+def _restore_table(engine: Engine, reading: Reading, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
+    files, declared = manifest.tables[table.name], engine.tables.made(table)
     batches, dead, lives = read_rows(reading, files, table)
     keeps = bool(engine.past.history)
     try:
@@ -154,9 +163,9 @@ def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Tabl
     on_disk.tables[table.name] = as_read(files, numbering, [field.name for field in table.fields], len(dead))
 
 
-def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:
-    """The indexes that tables had, made side by side."""
-    found, engine = [], engine_of(core)
+def made_indexes(engine: Engine, manifest: Manifest) -> list[Arrangement]:
+    """The indexes that tables had, made side by side; they go when nobody has them."""
+    found = []
     for name, keys in manifest.indexes.items() if engine.renderer.sharing else ():
         table = engine.tables[name]
         found += [table.arrangement(tuple(key)) for key in keys]
@@ -168,22 +177,25 @@ def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:
 
 
 def _restore_view(
-    core: Core, catalog: Catalog, view: View, bound: BoundQuery, sizes: Mapping[str, float], saved: Saved
+    core: Core, catalog: Catalog, view: View, bound: BoundQuery, planned: Mapping[str, float] | None, saved: Saved
 ) -> bool:
-    """Install a view with the states that were saved; where some cannot be read, without these. Whether some lacked."""
+    """Install a view with the states that were saved; where some cannot be read, without these. Whether some lacked.
+
+    `planned`: by which sizes it was planned; None: it was not there, and nothing was saved.
+    """
     renderer, known = engine_of(core).renderer, False
     while True:
         saved.missed.clear()
         renderer.saved = saved
         try:
-            install(core, catalog, view, bound, sizes, rehearsed=False)
-        except _Unusable as error:
+            install(core, catalog, view, bound, planned or {}, rehearsed=False)
+        except Unusable as error:
             if not known:
                 _told.warning("view %s is filled anew, since what was saved of it cannot be used: %s", view.name, error)
             known = True
             continue
         finally:
             renderer.saved = None
-        if saved.missed and not known:
+        if saved.missed and not known and planned is not None:
             _told.warning("view %s is filled anew: what was saved is of another plan than it has now", view.name)
         return known or bool(saved.missed)

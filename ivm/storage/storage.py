@@ -34,16 +34,31 @@ class File(Protocol):
         ...
 
 
-class Storage(Protocol):
+class Named(Protocol):
+    """Files that a user can be told of."""
+
+    def where(self, name: str = "") -> str:
+        """What a user calls the folder, or a file of it, in messages."""
+        ...
+
+
+class Readable(Named, Protocol):
+    """Files that can be read."""
+
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """The bytes of a file, mapped where that is possible: read when they are first looked at.
+
+        Not `mapped` they are read now. So is what another process may cut off meanwhile: no map survives that.
+        """
+        ...
+
+
+class Storage(Readable, Protocol):
     """Named files. Names are made of letters, digits, dashes and dots."""
 
     @property
     def writable(self) -> bool:
         """Whether anything may be changed; if not, another process may change it meanwhile."""
-        ...
-
-    def where(self, name: str = "") -> str:
-        """What a user calls the folder, or a file of it, in messages."""
         ...
 
     def names(self) -> list[str]:
@@ -56,13 +71,6 @@ class Storage(Protocol):
 
     def open(self, name: str) -> File:
         """A file that is there, to be written further."""
-        ...
-
-    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
-        """The bytes of a file, mapped where that is possible: read when they are first looked at.
-
-        Not `mapped` they are read now. So is what another process may cut off meanwhile: no map survives that.
-        """
         ...
 
     def rename(self, old: str, new: str) -> None:
@@ -82,8 +90,8 @@ class Storage(Protocol):
         ...
 
 
-def read_file(storage: Storage, name: str, *, mapped: bool = True) -> pa.Buffer:
-    """See `Storage.read`. StorageError, which names the file, if that is not possible."""
+def read_file(storage: Readable, name: str, *, mapped: bool = True) -> pa.Buffer:
+    """See `Readable.read`. StorageError, which names the file, if that is not possible."""
     try:
         return storage.read(name, mapped=mapped)
     except OSError as error:

@@ -13,6 +13,7 @@ import ivm
 from ivm.catalog.errors import ConstraintError, UnsupportedError
 from ivm.cluster.shard.resident import Resident
 from ivm.session.database import core_of
+from tests.cluster.saved import loaded_from
 
 TABLES = """
 CREATE TABLE city (id BIGINT PRIMARY KEY, name VARCHAR UNIQUE);
@@ -177,7 +178,7 @@ def test_shards_that_are_loaded_check_as_before(db):
     there = residents(db)
     for number, old in enumerate(there):
         new = Resident(number, 3)
-        new.load(list(old.save() or ()))
+        loaded_from(old, new)
         there[number] = new
     refused(db, "INSERT INTO city VALUES (4, 'Bern')", "more than once")
     refused(db, "DELETE FROM city WHERE id = 2", r"city \(id\): \(2,\)")

@@ -15,7 +15,7 @@ from ivm.cluster.protocol.terms import Exchange, Group, Message, Order, Status, 
 from ivm.cluster.shard.copies import Copies
 from tests.cluster.beside import AtOnce
 from tests.cluster.cases import Cluster
-from tests.cluster.toy import Change, ToyShard
+from tests.cluster.toy import Change, Known, Pieces, ToyShard, read_pieces
 
 
 def rows(*rows):
@@ -325,10 +325,10 @@ class Listing:
         self.kept, self.tried = self.kept + self.tried, []
 
     def save(self):
-        return iter([repr(self.kept).encode()])
+        return Pieces(Known(), [], repr(self.kept))
 
-    def load(self, pieces):
-        self.kept = ast.literal_eval(next(iter(pieces)).decode())
+    def load(self, head, place, name):
+        self.kept = ast.literal_eval(read_pieces(head, place)[0])
 
 
 def test_versions_may_have_more_levels_or_fewer():

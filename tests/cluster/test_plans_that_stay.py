@@ -21,6 +21,7 @@ from ivm.cluster.shard.resident import Resident
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import OverCopies
+from tests.cluster.saved import loaded_from
 from tests.cluster.test_filling import driver
 from tests.gone import DROPPED, GROUPS, OTHER_SIZES, ROWS, TABLES, TOTAL, run, view
 
@@ -88,9 +89,8 @@ def loaded_again(db):
     assert isinstance(transport, InProcess)
     made = []
     for number, old in enumerate(transport.residents):
-        new, pieces = Resident(number, transport.shards), old.save()
-        assert pieces is not None
-        new.load(pieces)
+        new = Resident(number, transport.shards)
+        loaded_from(old, new)
         assert new.engine.plans() == old.engine.plans()
         made.append(new)
     transport.residents = made
@@ -127,20 +127,47 @@ def resident():
     return driver(db).transport.residents[0]  # type: ignore[attr-defined]
 
 
-def test_what_earlier_releases_saved_is_planned_again():
-    old, new = resident(), Resident(0, 1)
-    *pieces, _ = old.save()
-    new.load(pieces)
-    assert new.engine.plans() == old.engine.plans()
-
-
 @pytest.mark.parametrize("what", ["parts", "of"])
 def test_plans_of_another_release_are_refused(what):
-    *pieces, plans = resident().save()
-    said = json.loads(plans)
-    if what == "parts":
-        said["parts"][-1]["is"] = "SomethingNewPlan"
-    else:
-        said["of"]["v"] = "another relation"
+    def other(head):
+        said = json.loads(head)
+        if what == "parts":
+            said["plans"]["parts"][-1]["is"] = "SomethingNewPlan"
+        else:
+            said["plans"]["of"]["v"] = "another relation"
+        return json.dumps(said).encode()
+
     with pytest.raises(StorageError, match="of other plans than this release of ivm makes"):
-        Resident(0, 1).load([*pieces, json.dumps(said).encode()])
+        loaded_from(resident(), Resident(0, 1), head=other)
+
+
+@pytest.mark.parametrize("head", [b"", b"{}", b"[]", b'{"manifest": {}}', b"\xff"])
+def test_a_head_that_is_none_is_refused(head):
+    with pytest.raises(StorageError, match="it was not written by ivm"):
+        loaded_from(resident(), Resident(0, 1), head=lambda _: head)
+
+
+def test_what_a_shard_has_written_once_is_not_written_again():
+    db = ivm.connect(shards=1, compile="off")
+    begun(db, "INSERT INTO e VALUES (1, 1)", view("v", GROUPS.format(k=1)))
+    folder, made = MemoryFolder(), list[list[str]]()
+    (old,) = driver(db).transport.residents  # type: ignore[attr-defined]
+    for number in range(8):
+        before = set(folder.all())
+        new = Resident(0, 1)
+        loaded_from(old, new, folder)
+        assert new.engine.plans() == old.engine.plans()
+        assert [(n, table.count) for n, table in new.engine.tables.items()] == [
+            (n, table.count) for n, table in old.engine.tables.items()
+        ]
+        made.append([name for name in folder.all() if name not in before and name.startswith("pieces")])
+        if number == 4:
+            old = new  # which knows of one snapshot alone
+            driver(db).transport.residents = [new]  # type: ignore[attr-defined]
+        if number in (2, 5):
+            db.sql("DELETE FROM b WHERE a = (SELECT min(a) FROM b)")
+            db.verify()
+    sizes = [*map(len, made)]
+    assert sizes[0] == sizes[1] == sizes[5], "of the last one nothing is used again"
+    assert sizes[2] == 1, "nothing has changed"
+    assert sizes[3] == sizes[4] == sizes[6] == sizes[7] < sizes[0], "which rows live, and a state"

@@ -8,10 +8,12 @@ import pytest
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.cleaning import clean
-from ivm.cluster.files.snapshots import read_pieces, read_snapshot, snapshots_of, write_snapshot
+from ivm.cluster.files.snapshots import Pieces, read_snapshot, snapshots_of, write_snapshot
 from ivm.cluster.files.versions import number_of
 from tests.cluster.cases import Cluster
 from tests.cluster.test_copies import ONE, TWO
+from tests.cluster.toy import Known, read_pieces
+from tests.cluster.toy import Pieces as Texts
 
 
 def many(count=20, **more):
@@ -53,16 +55,30 @@ def test_each_shard_is_saved_in_its_turn():
     assert logs(got, 1) == {18, 19, 20}
 
 
+def write(files, known, version, texts):
+    """Write a snapshot of texts, of a shard that knows of others."""
+    write_snapshot(files, 0, version, "a", Texts(known, texts))
+    return newest(files, version)
+
+
+def newest(files, version=99):
+    return read_snapshot(files, snapshots_of(files, 0, version)[0])
+
+
+def texts(files, snapshot):
+    """What a snapshot has."""
+    return read_pieces(files.read(snapshot.pieces[0]), Pieces(files, 0))[1:]
+
+
 def test_pieces_that_are_as_before_are_not_written_again():
     cluster = Cluster(shards=1, levels=2)
-    files = cluster.versions.files
-    given = [[b"one", b"two", b"one"], [b"two", b"three"], [b"two", b"four", b"one"], [b"three", b"four"]]
+    files, known = cluster.versions.files, Known()
+    given = [["one", "two", "one"], ["two", "three"], ["two", "four", "one"], ["three", "four"]]
     seen: list[set[str]] = [set(), set()]
     for version, (pieces, new) in enumerate(zip(given, (2, 2, 1, 1), strict=True), 1):
-        write_snapshot(files, 0, version, "a", pieces)
-        snapshot = read_snapshot(files, snapshots_of(files, 0, version)[0])
-        assert [files.read(each) for each in snapshot.pieces] == pieces
-        seen.append({each.file for each in snapshot.pieces})
+        snapshot = write(files, known, version, pieces)
+        assert texts(files, snapshot) == pieces
+        seen.append({each.file for each in snapshot.pieces[1:]})
         assert not seen[-1] & seen[-2], "one that is damaged is not to take two"
         assert len(seen[-1] - seen[-3]) == new
     assert [number_of(name) for name in snapshots_of(files, 0, 2)] == [2, 1]
@@ -70,14 +86,13 @@ def test_pieces_that_are_as_before_are_not_written_again():
 
 def test_a_piece_that_is_lost_is_written_again():
     cluster = Cluster(shards=1, levels=2)
-    files = cluster.versions.files
+    files, known = cluster.versions.files, Known()
     for version in (1, 2, 3):
-        write_snapshot(files, 0, version, "a", [b"one", b"two"])
+        write(files, known, version, ["one", "two"])
         if version == 2:
             first = read_snapshot(files, snapshots_of(files, 0, 1)[0])
-            files.remove([first.pieces[0].file])
-    snapshot = read_snapshot(files, snapshots_of(files, 0, 3)[0])
-    assert [files.read(each) for each in snapshot.pieces] == [b"one", b"two"]
+            files.remove([first.pieces[1].file])
+    assert texts(files, newest(files)) == ["one", "two"]
 
 
 @pytest.mark.parametrize("what", ["page", "piece"])
@@ -155,52 +170,63 @@ def test_a_snapshot_whose_files_are_not_all_there_does_not_count_as_kept():
 
 def test_a_snapshot_that_cannot_be_read_now_keeps_its_files():
     cluster = Cluster(shards=1, levels=2)
-    files = cluster.versions.files
+    files, known = cluster.versions.files, Known()
     for i in range(12):
         cluster.commit(ONE)
         if i % 3 == 0:
-            write_snapshot(files, 0, i + 1, cluster.last.id, [b"the same", b"of %d" % i])
+            write(files, known, i + 1, ["the same", f"of {i}"])
     pages = snapshots_of(files, 0, 12)
     assert [number_of(name) for name in pages] == [10, 7, 4, 1]
     before = [read_snapshot(files, name) for name in pages]
-    assert number_of(before[1].pieces[0].file) == 1, "it is shared with the one that is to go"
+    assert number_of(before[1].pieces[1].file) == 1, "it is shared with the one that is to go"
     cluster.folder.ruined.add(pages[1])
     assert clean(files, cluster.last) == 4
     assert numbers(cluster, "snapshots/0") == [4, 7, 10]
     cluster.folder.ruined.clear()
-    assert [next(iter(read_pieces(files, each))) for each in before[:3]] == [b"the same"] * 3
+    assert [texts(files, each)[0] for each in before[:3]] == ["the same"] * 3
     assert clean(files, cluster.last) == 7
     assert numbers(cluster, "pieces/0") == [1, 4, 7, 10]
 
 
 def test_nothing_is_used_again_while_the_last_snapshot_cannot_be_read():
     cluster = Cluster(shards=1, levels=2)
-    files = cluster.versions.files
+    files, known = cluster.versions.files, Known()
+    for version in (1, 2, 3):  # the last has that of version 1
+        write(files, known, version, ["one"])
+    last = newest(files, 2)
+    cluster.folder.ruined.add(newest(files).name)
+    pieces = write(files, known, 4, ["one"]).pieces
+    assert pieces != last.pieces
+    assert number_of(pieces[1].file) == 4
+
+
+def test_nothing_is_used_again_of_what_another_process_has_gone_on_from():
+    cluster = Cluster(shards=1, levels=2)
+    files, known, other = cluster.versions.files, Known(), Known()
     for version in (1, 2):
-        write_snapshot(files, 0, version, "a", [b"one"])
-    last = snapshots_of(files, 0, 2)[0]
-    write_snapshot(files, 0, 3, "a", [b"one"])  # has that of version 1
-    cluster.folder.ruined.add(snapshots_of(files, 0, 3)[0])
-    write_snapshot(files, 0, 4, "a", [b"one"])
-    pieces = [read_snapshot(files, name).pieces for name in (snapshots_of(files, 0, 4)[0], last)]
-    assert pieces[0] != pieces[1]
-    assert number_of(pieces[0][0].file) == 4
+        write(files, known, version, ["one"])
+    for version in (3, 4, 5):  # the last has that of version 3
+        write(files, other, version, ["one"])
+    files.remove([piece.file for each in (1, 2) for piece in newest(files, each).pieces])
+    snapshot = write(files, known, 6, ["one"])
+    assert texts(files, snapshot) == ["one"]
+    assert number_of(snapshot.pieces[1].file) == 6
 
 
 def test_cleaning_while_a_snapshot_is_written_leaves_it_its_files():
     cluster = many(12, shards=1)
     files = cluster.versions.files
 
-    def pieces():
-        yield b"one"
-        clean(files, cluster.last)
-        yield b"two"
-        clean(files, cluster.last)
+    class Cleaned(list[str]):
+        def __iter__(self):
+            for each in list.__iter__(self):
+                yield each
+                clean(files, cluster.last)
 
-    write_snapshot(files, 0, 12, cluster.last.id, pieces())
+    saving = Texts(Known(), Cleaned(["one", "two"]))
+    write_snapshot(files, 0, 12, cluster.last.id, saving)
     clean(files, cluster.last)
-    newest = read_snapshot(files, snapshots_of(files, 0, 12)[0])
-    assert [files.read(each) for each in newest.pieces] == [b"one", b"two"]
+    assert texts(files, newest(files, 12)) == ["one", "two"]
 
 
 def test_loading_begins_anew_if_what_it_reads_is_removed():

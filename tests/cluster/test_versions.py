@@ -128,7 +128,7 @@ def test_a_page_that_is_damaged_is_named():
         (b"", "it is damaged, or not written by ivm"),
         (page[:-1], "it is damaged"),
         (page.replace(b'"a"', b'"b"'), "it is damaged"),
-        (page.replace(b"format 2", b"format 1"), "it has format 1, and this release of ivm reads format 2"),
+        (page.replace(b"format 3", b"format 2"), "it has format 2, and this release of ivm reads format 3"),
     ):
         folder.put(name, damaged)
         with pytest.raises(StorageError, match=f"cannot read memory/{name}: {says}"):

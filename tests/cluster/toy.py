@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, field
+
+import pyarrow as pa
 
 from ivm.catalog.errors import ConstraintError
-from ivm.cluster.files.files import Files
+from ivm.cluster.files.files import Files as Root
 from ivm.cluster.protocol.terms import Exchange, Message, Order, Shard, Told
+from ivm.durable.files import Files, Written, read_batches
+from ivm.storage.storage import Readable
 
 KEYS = 12
 Said = tuple[int, list[list[int]]]
@@ -40,6 +44,49 @@ def _inputs(payloads: Sequence[bytes]) -> dict[int, list[list[list[int]]]]:
 EXCHANGE = Exchange(_messages, _inputs)
 
 
+class Known:
+    """The last two snapshots, by their names: of each the files of pieces, by what these are."""
+
+    def __init__(self) -> None:
+        self.last: list[tuple[str, dict[str, Written]]] = []
+
+    def loaded(self, name: str, head: bytes) -> None:
+        """There is one."""
+        said = json.loads(head)["pieces"]
+        self.last = [*self.last[-1:], (name, {text: Written(*written) for text, written in said})]
+
+
+class Pieces:
+    """See `Saving`: of texts, of which those that the last snapshot but one has are not written again."""
+
+    def __init__(self, known: Known, texts: Sequence[str], said: str = "") -> None:
+        self.known, self.texts, self.said = known, texts, said
+        self.head = b""
+
+    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Written]]:
+        """See `Saving.write`."""
+        there = dict(self.known.last).get(base, {})
+        made: dict[str, Written] = {}
+        for text in self.texts:
+            if text not in made:
+                made[text] = there.get(text) or files.write("level", [pa.record_batch({"text": [text]})])
+        self.head = json.dumps(
+            {"said": self.said, "pieces": [(text, astuple(made[text])) for text in self.texts]}
+        ).encode()
+        return self.head, [made[text] for text in self.texts]
+
+    def written(self, name: str) -> None:
+        """See `Saving.written`."""
+        self.known.loaded(name, self.head)
+
+
+def read_pieces(head: bytes, place: Readable) -> list[str]:
+    """What was said, and the texts."""
+    plain = json.loads(head)
+    files = [Written(*written) for _, written in plain["pieces"]]
+    return [plain["said"], *(read_batches(place, each)[0].column("text")[0].as_py() for each in files)]
+
+
 class ToyShard:
     """See `ivm.cluster.protocol.terms.Shard`. `meet` is called in the middle of each step, and may raise."""
 
@@ -49,6 +96,7 @@ class ToyShard:
         self.meet = meet
         self.numbers: list[Counter[int]] = [Counter() for _ in range(levels)]
         self.defined: list[str] = []
+        self.snapshots = Known()
         self._kept = self._copied()
         self._at: tuple[int, str, int] | None = None
 
@@ -95,12 +143,11 @@ class ToyShard:
         self._kept = self._copied()
         self._at = None
 
-    def save(self) -> Iterator[bytes]:
+    def save(self) -> Pieces:
         """See `Shard.save`: a piece for each level."""
         assert self._at is None
         numbers, defined = self._copied()
-        pieces = [json.dumps(sorted(each.items())).encode() for each in numbers]
-        return iter([json.dumps(defined).encode(), *pieces])
+        return Pieces(self.snapshots, [json.dumps(sorted(each.items())) for each in numbers], json.dumps(defined))
 
     def tell(self, order: Order, level: int) -> tuple[Told, ...]:
         """See `Shard.tell`."""
@@ -110,10 +157,11 @@ class ToyShard:
         """See `Shard.hold`."""
         return ()
 
-    def load(self, pieces: Iterable[bytes]) -> None:
+    def load(self, head: bytes, place: Readable, name: str) -> None:
         """See `Shard.load`."""
         assert not self.contents()
-        defined, *numbers = map(json.loads, pieces)
+        self.snapshots.loaded(name, head)
+        defined, *numbers = map(json.loads, read_pieces(head, place))
         self.defined = defined
         self.numbers = [Counter(dict(each)) for each in numbers]
         self._kept = self._copied()
@@ -172,7 +220,7 @@ class Toy:
         """That of the version."""
         return order.version
 
-    def follow(self, root: Files, changes: Sequence[Change]) -> int:
+    def follow(self, root: Root, changes: Sequence[Change]) -> int:
         """There are no views."""
         return 0
 

@@ -21,7 +21,7 @@ from ivm.storage.within import Within
 S = TypeVar("S")
 T = TypeVar("T")
 
-FORMAT = 2
+FORMAT = 3
 PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """Seconds between tries: a place for files refuses for a while, or shows only later what was written."""
 AT_ONCE = 16
@@ -78,9 +78,13 @@ class Files:
 
         return self._tried(f"write {self.where(name)}", put)
 
+    def get(self, name: str) -> bytes:
+        """The bytes of a file, whatever they are."""
+        return self._tried(f"read {self.where(name)}", lambda: self._folder.get(name))
+
     def read(self, stored: Stored) -> bytes:
         """The bytes of a file. StorageError if they are not those that were written."""
-        data = self._got(stored.file)
+        data = self.get(stored.file)
         if len(data) != stored.bytes:
             raise StorageError(
                 f"cannot read {self.where(stored.file)}: it has {len(data)} bytes, and {stored.bytes} were written; "
@@ -92,7 +96,7 @@ class Files:
 
     def read_page(self, name: str) -> Any:
         """What `page_of` made a file of. StorageError if it is anything else."""
-        data, where = self._got(name), self.where(name)
+        data, where = self.get(name), self.where(name)
         first = _FIRST_LINE.match(data)
         if first is None:
             raise StorageError(f"cannot read {where}: it is damaged, or not written by ivm; restore it from a backup")
@@ -139,9 +143,6 @@ class Files:
                 *(len(failed), len(names), self.where(name), error.strerror or error),
             )
         return [error is None for error in errors]
-
-    def _got(self, name: str) -> bytes:
-        return self._tried(f"read {self.where(name)}", lambda: self._folder.get(name))
 
     def _tried(self, what: str, call: Callable[[], T]) -> T:
         for pause in (*self._pauses, None):

@@ -1,27 +1,28 @@
-"""Snapshots: all that a shard has at a version, as pieces in files, and a page that names them.
+"""Snapshots: all that a shard has at a version, as a checkpoint has it, in pieces: files, and a page that names them.
 
-A piece is called by its contents, so one that the last snapshot but one has is not written again. The last one has none
-in common with the next, so that a file that is damaged does not take both. Snapshots are found by name; nothing else
-says that they are there.
+What the last snapshot but one has is not written again. The last one has no file in common with the next, so that one
+that is damaged does not take both. Snapshots are found by name; nothing else says that they are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.files import Files, fresh, page_of
 from ivm.cluster.files.versions import number_of
-from ivm.cluster.protocol.terms import Stored, Told
-
-_DIGEST = 16
+from ivm.cluster.protocol.terms import Saving, Stored, Told
+from ivm.durable import files as checkpoints
 
 
 class Snapshot(NamedTuple):
-    """A shard as it was at a version, and the id of that. `views`: what is in followed views, by their marks."""
+    """A shard as it was at a version, and the id of that. The first of its `pieces` is the head, by which a shard loads
+    itself from the others. `views`: what is in followed views, by their marks.
+    """
 
     name: str
     version: int
@@ -62,47 +63,69 @@ def read_snapshot(files: Files, name: str) -> Snapshot:
         ) from error
 
 
-def read_pieces(files: Files, snapshot: Snapshot) -> Iterator[bytes]:
-    """The pieces of a snapshot, each read and checked when it is asked for."""
-    return (files.read(each) for each in snapshot.pieces)
+class Pieces:
+    """See `ivm.storage.whole.WholeFiles`: the pieces of a shard's snapshots."""
+
+    def __init__(self, files: Files, shard: int) -> None:
+        self._files = files
+        self._under = pieces_under(shard)
+
+    def where(self, name: str = "") -> str:
+        """See `WholeFiles.where`."""
+        return self._files.where(self.named(name) if name else self._under)
+
+    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """See `WholeFiles.put`. Cost: memory for all of them, twice."""
+        self._files.write(self.named(name), b"".join(pieces))
+
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """See `WholeFiles.read`."""
+        return pa.py_buffer(self._files.get(self.named(name)))
+
+    def remove(self, name: str) -> None:
+        """See `WholeFiles.remove`."""
+        self._files.remove([self.named(name)])
+
+    def named(self, name: str) -> str:
+        """What a piece is called in the folder."""
+        return f"{self._under}/{name}"
 
 
-def write_snapshot(
-    files: Files, shard: int, version: int, id: str, pieces: Iterable[bytes], held: Iterable[Told] = ()
-) -> None:
-    """A snapshot of a shard at a version. Cost: a sum of each piece, and those are written that cannot be used again.
+def write_snapshot(files: Files, shard: int, version: int, id: str, saving: Saving, held: Iterable[Told] = ()) -> None:
+    """A snapshot of a shard at a version. Cost: that of what cannot be used again of the last one but one.
 
     Pieces are called by the version for which they were written first: one of a version that is not kept, and that
     no snapshot that is kept names, can be removed, whoever is writing.
     """
-    known = _reusable(files, shard, version)
+    place, name = Pieces(files, shard), f"{version:020}.{fresh()}"
+    base = _reusable(files, shard, version)
+    head, named = saving.write(checkpoints.Files(place, 1, f"{name}."), base)
+    pieces = [files.write(place.named(f"{name}.head"), head)]
+    pieces += [Stored(place.named(each.file), each.bytes, each.crc) for each in named]
+    page: dict[str, Any] = {"id": id, "pieces": pieces}
+    views = {
+        each.view: [files.write(place.named(f"{name}.view-{fresh()}"), piece) for piece in each.pieces] for each in held
+    }
+    page_name = f"{pages_under(shard)}/{name}"
+    files.write(page_name, page_of(page | ({"views": views} if views else {})))
+    saving.written(page_name)
 
-    def stored(piece: bytes) -> Stored:
-        digest = blake2b(piece, digest_size=_DIGEST).hexdigest()
-        if digest not in known:
-            known[digest] = files.write(f"{pieces_under(shard)}/{version:020}.{fresh()}.{digest}", piece)
-        return known[digest]
 
-    page: dict[str, Any] = {"id": id, "pieces": [*map(stored, pieces)]}
-    views = {each.view: [*map(stored, each.pieces)] for each in held}
-    files.write(f"{pages_under(shard)}/{version:020}.{fresh()}", page_of(page | ({"views": views} if views else {})))
-
-
-def _reusable(files: Files, shard: int, version: int) -> dict[str, Stored]:
-    """By their digests, the pieces of the last snapshot but one; none of those that the last one has."""
+def _reusable(files: Files, shard: int, version: int) -> str:
+    """The page of the last snapshot but one, if all its files are there, and the last one has none of them; or ""."""
     there = frozenset(files.names(pieces_under(shard)))
     last: list[Snapshot] = []
     for name in snapshots_of(files, shard, version):
         try:
             snapshot = read_snapshot(files, name)
         except StorageError:  # which pieces it has nobody knows, and it may be whole all the same
-            return {}
+            return ""
         if not last or snapshot.version == last[0].version:
             last.append(snapshot)
             continue
-        there -= {piece.file for each in last for piece in each.files}
-        return {each.file.rpartition(".")[2]: each for each in snapshot.files if each.file in there}
-    return {}
+        left = there - {piece.file for each in last for piece in each.files}
+        return name if left.issuperset(piece.file for piece in snapshot.pieces) else ""
+    return ""
 
 
 def _all_stored(plain: Iterable[Any]) -> tuple[Stored, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ivm.catalog import errors
+from ivm.durable.files import Files, Written
+from ivm.storage.storage import Readable
 
 
 class Superseded(errors.StorageError):
@@ -141,6 +143,20 @@ class Status(NamedTuple):
         )
 
 
+class Saving(Protocol):
+    """What a shard had at a moment, which another thread writes down, later."""
+
+    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Written]]:
+        """Write files, as far as the snapshot that is called `base` does not have them: a head, by which a shard loads
+        itself, and all files that this names. "": none is to be used again. StorageError if that is not possible.
+        """
+        ...
+
+    def written(self, name: str) -> None:
+        """There is a snapshot of this now, which is called so."""
+        ...
+
+
 class Shard(Protocol):
     """The state of a part of the data. One thread at a time uses it."""
 
@@ -164,11 +180,10 @@ class Shard(Protocol):
         """What was stepped is final. It cannot fail, and it may be called again."""
         ...
 
-    def save(self) -> Iterator[bytes] | None:
-        """All that is here, in pieces, as it is when this is called; they are read by another thread, later.
+    def save(self) -> Saving | None:
+        """All that is here, as it is when this is called.
 
         None while something is under way that goes on over several versions: then it is made from older ones.
-        A piece that is the same as at the last time is not written again: where little has changed, most should be.
         """
         ...
 
@@ -176,8 +191,10 @@ class Shard(Protocol):
         """All that is in views that are followed, as it is when this is called, by which these are known."""
         ...
 
-    def load(self, pieces: Iterable[bytes]) -> None:
-        """Be what was saved. It is called once, of a shard that is new."""
+    def load(self, head: bytes, place: Readable, name: str) -> None:
+        """Be what was saved, as a head says, whose files are there, as a snapshot that is called so. It is called once,
+        of a shard that is new.
+        """
         ...
 
 

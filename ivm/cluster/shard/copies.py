@@ -192,15 +192,15 @@ class Copies:
             return
         if copy.saved == version:
             return
-        pieces = copy.shard.save()
-        if pieces is None:
+        saving = copy.shard.save()
+        if saving is None:
             return
         copy.saved, held = version, copy.shard.hold()
         self._saving.add(shard)
 
         def write() -> None:
             try:
-                write_snapshot(self._versions.files, shard, version, version_id, pieces, held)
+                write_snapshot(self._versions.files, shard, version, version_id, saving, held)
             except StorageError:
                 pass
             finally:

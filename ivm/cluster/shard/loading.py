@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.files.files import Files, pieces_of
 from ivm.cluster.files.logs import in_full
-from ivm.cluster.files.snapshots import read_pieces, read_snapshot, snapshots_of
+from ivm.cluster.files.snapshots import Pieces, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Versions, number_of
 from ivm.cluster.protocol.terms import Inputs, Order, Shard, Stored, Superseded
 from ivm.cluster.shard.copy import Copy
@@ -48,7 +48,7 @@ def load(versions: Versions, read: Read, make: Callable[[int], Shard], shard: in
         errors = []
         for name in (*names, None):
             try:
-                copy = _begun(versions, make(shard), name)
+                copy = _begun(versions, make(shard), shard, name)
                 _replay_upto(versions, read, copy, shard, base)
             except StorageError as error:
                 errors.append(str(error))
@@ -80,12 +80,12 @@ def replay(
             ) from error
 
 
-def _begun(versions: Versions, shard: Shard, name: str | None) -> Copy:
+def _begun(versions: Versions, shard: Shard, number: int, name: str | None) -> Copy:
     """A copy from a snapshot, or from nothing."""
     files = versions.files
     if name is not None:
         snapshot = read_snapshot(files, name)
-        shard.load(read_pieces(files, snapshot))
+        shard.load(files.read(snapshot.pieces[0]), Pieces(files, number), name)
         return Copy(shard, (snapshot.version, snapshot.id))
     first = next(iter(files.names(COMMITS)), None)
     if first is not None and number_of(first) > 1:

@@ -5,8 +5,7 @@ What exists it learns from definitions, which it plans as every other shard and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +22,7 @@ from ivm.cluster.protocol.wire import Heard, Said, changes_in, channels_in
 from ivm.cluster.shard.declaring import declared_here
 from ivm.cluster.shard.defining import Defining, over_rows
 from ivm.cluster.shard.filling import Done, Filling
-from ivm.cluster.shard.saving import loaded, saved
+from ivm.cluster.shard.saving import Saving, Snapshots, load
 from ivm.cluster.shard.shard import Sent, Shard
 from ivm.cluster.shard.telling import Teller
 from ivm.distribute.distribute import Distributed
@@ -35,6 +34,7 @@ from ivm.engine.transaction import Change
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
 from ivm.results.view_changes import view_changes
+from ivm.storage.storage import Readable
 from ivm.trace.delta import Delta
 from ivm.trace.helpers import Helpers
 
@@ -67,6 +67,7 @@ class Resident:
         self._filling: Filling | None = None
         """The view that is filled while commits go on."""
         self._begun: Filling | None = None
+        self._snapshots = Snapshots()
         self._is_cancelled = False
 
     def step(self, order: Order, level: int, inputs: Sequence[Heard]) -> Sequence[Said]:
@@ -135,24 +136,25 @@ class Resident:
         """All that is in views that are followed."""
         return self.teller.held()
 
-    def save(self) -> Iterator[bytes] | None:
-        """All that is here, in pieces; see `saving.saved`. None while a view is filled."""
+    def save(self) -> Saving | None:
+        """All that is here; see `ivm.cluster.shard.saving`. None while a view is filled."""
         if self._filling is not None:
             return None
-        planned = {name: dict(sizes) for name, sizes in self._planned.items()}
         cut: dict[str, Channel | Distributed] = {**self._channels.by_name, **self.views}
-        return saved(self.engine, self.catalog, planned, self._channels.editions, cut)
+        return self._snapshots.saving(self.engine, self.catalog, dict(self._planned), self._channels.editions, cut)
 
-    def load(self, pieces: Iterable[bytes]) -> None:
+    def load(self, head: bytes, place: Readable, name: str) -> None:
         """Be what was saved."""
-        self.catalog = loaded(self.engine, pieces, self._plan_again)
+        self.catalog, on_disk = load(self.engine, head, place, self._plan_again)
+        self._snapshots.have(name, on_disk)
 
-    def _plan_again(self, catalog: Catalog, planned: Mapping[str, Any], editions: Mapping[str, int]) -> None:
+    def _plan_again(
+        self, catalog: Catalog, planned: Mapping[str, Mapping[str, float]], editions: Mapping[str, int]
+    ) -> None:
         """Make all views, as they were planned; what their nodes keep is at hand."""
         self._channels = Channels((), editions)
         guards = {each.name: each for table in catalog.tables for each in guards_of(table, catalog)}
-        for name, known in planned.items():
-            sizes = known if isinstance(known, dict) else known[0]  # earlier releases kept more beside them
+        for name, sizes in planned.items():
             defining = self._made(catalog, self.engine.time, sizes)
             defining.plan(guards.get(name) or catalog.view(name))
             for level in range(1, defining.level + 1):
