@@ -12,6 +12,7 @@ serves them once to each kind of client, or if who has listened by a name has no
 from __future__ import annotations
 
 import logging
+import os
 import random
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from ivm.benchmarks.long_run import Act, AtOnce, Job, fresh_process, memory, opt
 from ivm.benchmarks.memory_parts import parts
 from ivm.benchmarks.visitors_client import KINDS
 from ivm.benchmarks.visitors_client import VIEWS as NAMES
+from ivm.serve.process import ENVIRONMENT, begin_process, keep_what_is_there
 from ivm.serve.server import Server, serve
 from ivm.serve.settings import Settings
 from ivm.subscriptions.forms import FORMS
@@ -212,6 +214,7 @@ def fresh_load(folder: Path) -> None:
     the other, and print the memory that takes, without and with having served.
     """
     with ivm.connect(folder / "fresh.ivm") as db, serve(db, _settings()) as server:
+        keep_what_is_there()
         db.tick(_BEGUN + timedelta(seconds=_DAY))
         make(db, pq.read_table(folder / "visit.parquet"))
         db.verify()
@@ -232,6 +235,9 @@ def _settings() -> Settings:
 def main() -> int:
     """Exit code 1 if memory has grown, or somebody was told wrongly."""
     asked = options(__doc__, 500_000)
+    if not ENVIRONMENT.items() <= os.environ.items():  # Arrow, which is loaded by now, has not found it
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **ENVIRONMENT})
+    begin_process()
     if asked.fresh is not None:
         fresh_load(asked.fresh)
         return 0
@@ -239,6 +245,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         with ivm.connect(folder / "day.ivm") as db, serve(db, _settings()) as server:
+            keep_what_is_there()
             day = Day(db, server, asked.rows, asked.seed)
             day.fill()
             with suppress(KeyboardInterrupt):  # Ctrl-C ends it sooner

@@ -95,6 +95,7 @@ def _instance(use: Use, *, locked: bool = True) -> duckdb.DuckDBPyConnection:
         "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
         "temp_directory": "" if use is Use.CLOSED else spill_directory(),
         "order_by_non_integer_literal": use in (Use.OWN, Use.ASIDE),  # a view may have it
+        "allocator_background_threads": True,  # what a query took goes back to the system soon after it
     }
     if use in (Use.PART, Use.ASIDE):
         settings["threads"] = 1 if use is Use.PART else max(cores() - 1, 1)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from threading import current_thread
 from time import perf_counter_ns
 from types import MappingProxyType
 
@@ -20,7 +19,7 @@ from ivm.operators.operator import Leading, Operator
 from ivm.operators.walk import Onward
 from ivm.trace.delta import Delta
 from ivm.trace.route import Arenas
-from ivm.trace.state import Held, Marks, State
+from ivm.trace.state import Marks, State
 
 _MOST_WAYS = 1 << 8
 _ROUTED = 32
@@ -120,14 +119,6 @@ class _Way:
                     mixed[place] = 1
 
 
-class StillRead:
-    """A time of which somebody reads, for as long as he holds this. `holder`: what he is; `begun`: since when."""
-
-    def __init__(self, time: int, holder: str, begun: int) -> None:
-        self.time, self.holder, self.begun = time, holder, begun
-        self.thread = current_thread().name
-
-
 class Graph:
     """Nodes, each after what it reads. One step carries one physical batch, which may hold many logical times.
 
@@ -143,8 +134,6 @@ class Graph:
         self.marks = Marks()
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
-        self.still_read: Held[StillRead] = Held()
-        """What those who hold them read as of a time; nobody lets go of what there was then."""
         self._made = 0
         self._loose: set[int] = set()
         self._arenas = Arenas(_ARENAS)
@@ -331,12 +320,8 @@ class Graph:
         return deltas
 
     def kept_since(self, since: int) -> int:
-        """The earliest time that is to be readable after a commit: `since`, or what somebody reads who is not done."""
-        if self.installation is not None:
-            since = min(since, self.installation.since)
-        if self.still_read:
-            since = min(since, *(each.time for each in self.still_read.each()))
-        return since
+        """The earliest time that is to be readable after a commit: `since`, or what an installation reads."""
+        return since if self.installation is None else min(since, self.installation.since)
 
     def seal(self, time: int, since: int) -> None:
         """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""

@@ -20,7 +20,6 @@ from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
-from ivm.dataflow.graph import StillRead
 from ivm.durable.payload import Batch
 from ivm.engine.installing import Pause
 from ivm.engine.past import Past
@@ -338,6 +337,9 @@ class Backend(Commits, Protocol):
     def contents(self, view: str, as_of: int | None = None) -> ViewRows:
         """The rows of a maintained view, at present or as of a time that is kept."""
 
+    def between(self, view: str, after: int, until: int) -> pa.Table:
+        """What has changed in a maintained view between two times that are kept; see `View.changes`."""
+
     def whole_table(self, name: str) -> TableStore | None:
         """A table, if it is there and all of its rows are here. Needs no lock."""
 
@@ -361,12 +363,6 @@ class Backend(Commits, Protocol):
 
         To be called once that has happened, as often as one likes.
         """
-
-    def hold(self, still_read: StillRead) -> None:
-        """Keep what there was as of a time, as far as it is here."""
-
-    def let_go(self, still_read: StillRead) -> None:
-        """Keep it no more. Once is enough. Needs no lock."""
 
     def held(self) -> list[object]:
         """The nodes and tables that are here: who has them keeps what they have."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ivm.dataflow.graph import StillRead
 from ivm.engine.view import Installed
 from ivm.plan.renamed import Renaming
 from ivm.render.scalars.compiler import Compiler
@@ -29,12 +28,6 @@ class Elsewhere:
     def parts(self, view: str) -> Sequence[Installed]:
         """See `Backend.parts`."""
         return ()
-
-    def hold(self, still_read: StillRead) -> None:
-        """See `Backend.hold`: what is kept is kept without."""
-
-    def let_go(self, still_read: StillRead) -> None:
-        """See `Backend.let_go`."""
 
     def held(self) -> list[object]:
         """See `Backend.held`."""

@@ -16,7 +16,6 @@ from ivm.catalog.altering import Altered
 from ivm.catalog.errors import NumericError, StorageError
 from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
-from ivm.dataflow.graph import StillRead
 from ivm.dataflow.node import Node
 from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
@@ -181,6 +180,11 @@ class Engine(Part):
         """See `Backend.parts`."""
         return [self.views[view]]
 
+    def between(self, view: str, after: int, until: int) -> pa.Table:
+        """See `Backend.between`."""
+        installed = self.views[view]
+        return installed.changed(installed.log.sealed, self.dictionary.now(), after, until)
+
     def some_rows(
         self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
     ) -> tuple[TableStore, TextDictionary]:
@@ -191,14 +195,6 @@ class Engine(Part):
         """See `Backend.difference`."""
         found = successor.changes_from(self.views[view], self.time, self.dictionary)
         return lambda: found
-
-    def hold(self, still_read: StillRead) -> None:
-        """See `Backend.hold`."""
-        self.renderer.graph.still_read.hold(still_read)
-
-    def let_go(self, still_read: StillRead) -> None:
-        """See `Backend.let_go`."""
-        self.renderer.graph.still_read.let_go(still_read)
 
     def held(self) -> list[object]:
         """See `Backend.held`."""
@@ -239,7 +235,7 @@ class Engine(Part):
 
     def _kept_since(self, time: int) -> int:
         """The earliest time that is to be readable once there is a commit at `time`."""
-        return self.renderer.graph.kept_since(self.past.since(time))
+        return self.renderer.graph.kept_since(self.past.kept_since(time))
 
     def _changes(self, time: int, are_apart: bool, view: str) -> Piece | None:
         installed = self.views[view]

@@ -6,8 +6,10 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
+from threading import current_thread
 from time import perf_counter_ns, time_ns
 
+from ivm.trace.state import Held
 from ivm.trace.time import BEGINNING
 
 History = int | timedelta
@@ -18,6 +20,14 @@ _COMMITS = 10_000
 
 def _now() -> int:
     return time_ns() // 1000
+
+
+class StillRead:
+    """A time of which somebody reads, for as long as he holds this. `holder`: what he is; `begun`: since when."""
+
+    def __init__(self, time: int, holder: str, begun: int) -> None:
+        self.time, self.holder, self.begun = time, holder, begun
+        self.thread = current_thread().name
 
 
 class Past:
@@ -34,6 +44,8 @@ class Past:
         """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds, when."""
         self.others: list[History] = []
         """Those of views that keep more of the past, or did once."""
+        self.still_read: Held[StillRead] = Held()
+        """What those who hold them read as of a time; where it is here, nobody lets go of what there was then."""
         self._begins = 0
         self._times, self._moments = [0], [0]  # before the first commit there is nothing, whenever that was
         self._look_at = _LEAST
@@ -46,6 +58,11 @@ class Past:
     def since(self, time: int) -> int:
         """The earliest time that is kept once there is a commit at `time`."""
         return max(self._since(time, self.history), self._begins)
+
+    def kept_since(self, time: int) -> int:
+        """The same, or what somebody reads who is not done."""
+        since = self.since(time)
+        return min(since, *(each.time for each in self.still_read.each())) if self.still_read else since
 
     def keeping(self, history: History) -> Callable[[int], int]:
         """As `since`, of what is kept by a history of its own, however far back."""

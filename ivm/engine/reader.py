@@ -13,7 +13,7 @@ from ivm.arguments import whole_number
 from ivm.catalog.errors import BindError, InterfaceError, ViewDroppedError
 from ivm.catalog.schema import View as Definition
 from ivm.engine.backend import Backend, ViewRows
-from ivm.engine.lasting import earliest
+from ivm.engine.lasting import earliest, kept_since
 from ivm.engine.view import Installed
 from ivm.results.cells import visible
 from ivm.results.result import MOST_COLUMNS, REPR_ROWS, Rows, frame_of, polars_of, tuples_of
@@ -112,25 +112,40 @@ class View(Rows):
         the times. Whoever has the view as of `after` and applies them has it as of `until`. Raises BindError unless
         both lie within the kept history. Cost: a pass over the times of the updates that are kept, and what is given.
         """
+        if self._engine().whole_view(self._name) is None:
+            with self._lock:
+                since = kept_since(self._engine().parts(self._definition.name), *self._readable())
+                return self._engine().between(self._name, *self._between(after, until, since))
         after = whole_number(after, "after")
         until = self._readable()[1] if until is None else whole_number(until, "until")
         installed, strings, sealed = self._as_sealed(until)
         self._check_known(after, installed, sealed)
         return installed.changed(sealed, strings, after, until)
 
+    def _between(self, after: int, until: int | None, since: int) -> tuple[int, int]:
+        """Two times of which both can be read, `since` a time. BindError."""
+        until = self._readable()[1] if until is None else whole_number(until, "until")
+        after = whole_number(after, "after")
+        for each in (after, until):
+            self._check_readable(each, since)
+        return after, until
+
     def _contents(self, as_of: int | None = None) -> ViewRows:
         if as_of is not None:
             as_of = whole_number(as_of, "as_of")
+        if self._engine().whole_view(self._name) is None:  # its rows are elsewhere, or it is not there
+            with self._lock:
+                if as_of is not None:
+                    self._check_readable(as_of, self._readable()[0])
+                return self._engine().contents(self._definition.name, as_of)
         installed, strings, sealed = self._as_sealed(as_of)
         return installed.shown(sealed, strings, as_of)
 
     def _as_sealed(self, as_of: int | None) -> tuple[Installed, Strings, Sealed]:
         """The view, its log as it is now, in which a time can be read, and the texts of its codes."""
         self._lock.check_open()
-        strings, (installed, sealed) = self._engine().dictionary.now(), self._sealed()
-        while strings is not (
-            known := self._engine().dictionary.now()
-        ):  # codes may have been given out again meanwhile
+        strings, (installed, sealed) = self._strings(), self._sealed()
+        while strings is not (known := self._strings()):  # codes may have been given out again meanwhile
             strings, (installed, sealed) = known, self._sealed()
         if as_of is not None:
             self._check_known(as_of, installed, sealed)

@@ -8,14 +8,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from ivm.dataflow.graph import StillRead
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
 from ivm.deliveries.target import Delivered
 from ivm.engine.backend import Reading
 from ivm.engine.described_nodes import described_nodes
 from ivm.engine.part import Part
-from ivm.engine.past import Past
+from ivm.engine.past import Past, StillRead
 from ivm.kernels.memory.allocator import resident_bytes
 from ivm.operators.operator import StateSize
 from ivm.plan.arrangement import ArrangementPlan
@@ -158,7 +157,7 @@ def commits_of(past: Past) -> Reading:
 
 
 def _snapshots(part: Part) -> Reading:
-    return snapshots_of(part.renderer.graph.still_read.each())
+    return snapshots_of(part.past.still_read.each())
 
 
 def snapshots_of(held: Iterable[StillRead]) -> Reading:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,15 +14,12 @@ from rich.console import Console
 
 import ivm
 from ivm.catalog.errors import InterfaceError
+from ivm.serve.process import begin_process, keep_what_is_there
 
 if TYPE_CHECKING:
     from ivm.serve.users import User
 
 TOKEN = "IVM_TOKEN"
-_TURN_SECONDS = 5e-4
-"""After so long a thread lets others have the interpreter, a tenth of what Python does by itself: a commit takes less
-than that, and would wait for who plans a view or writes out many rows.
-"""
 app = typer.Typer(
     help="Serve a database by HTTP, Arrow Flight SQL and Postgres's protocol.",
     add_completion=False,
@@ -63,6 +58,7 @@ def serve_database(
     verbose: Annotated[bool, typer.Option("--verbose", help="Say on stderr who comes and what is refused.")] = False,
 ) -> None:
     """Serve a database until Ctrl-C or SIGTERM; a token in IVM_TOKEN lets its holder do all."""
+    begin_process()
     from ivm.serve.server import serve  # noqa: PLC0415  the engine, which help does not need
     from ivm.serve.settings import Limits, Settings  # noqa: PLC0415
 
@@ -82,14 +78,12 @@ def serve_database(
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
-    sys.setswitchinterval(_TURN_SECONDS)  # the process is the server's alone
     ended = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: ended.set())
     say = Console(stderr=True, highlight=False, soft_wrap=True).print
     with ivm.connect(path, read_only=read_only, history=history) as db, serve(db, settings) as server:
-        gc.collect()
-        gc.freeze()  # what is there stays: to look for garbage in all of it takes tens of milliseconds, of some commit
+        keep_what_is_there()
         for name, address in server.addresses.items():
             say(f"{name}: {address}", markup=False)
         say("serving " + ("a database in memory" if path is None else str(path)) + "; Ctrl-C ends it", markup=False)

@@ -17,12 +17,12 @@ from ivm.catalog.clock import CLOCK
 from ivm.catalog.errors import TransactionError
 from ivm.catalog.names import key, reached
 from ivm.catalog.schema import Table, View
-from ivm.dataflow.graph import StillRead
 from ivm.durable.payload import Batch
 from ivm.engine.backend import Reading, Section, ViewRows
 from ivm.engine.elsewhere import Elsewhere
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Pause, put_or_drop
+from ivm.engine.past import StillRead
 from ivm.engine.transaction import Change
 from ivm.engine.under_way import Also
 from ivm.engine.view import Installed
@@ -138,7 +138,7 @@ class Pending(Elsewhere):
         self._anew: set[str] = set()
         """The marks of those."""
         self._still_read = StillRead(self.time, holder, core.clock.present())
-        engine.hold(self._still_read)
+        self.past.still_read.hold(self._still_read)
 
     @property
     def recursion_limit(self) -> int:
@@ -155,7 +155,7 @@ class Pending(Elsewhere):
 
     def end(self) -> None:
         """Keep nothing of the past any more. Once is enough; nobody reads from then on."""
-        self._core.engine.let_go(self._still_read)
+        self.past.still_read.let_go(self._still_read)
 
     def check_new(self, entry: Table | View) -> None:
         """See `Backend.check_new`."""
@@ -170,6 +170,10 @@ class Pending(Elsewhere):
         was = self.was(self.catalog.view(view))
         assert was is not None, "it is kept"
         return contents_before(self._core, was, self.as_of)
+
+    def between(self, view: str, after: int, until: int) -> pa.Table:
+        """See `Backend.between`: none, as it has one time alone."""
+        return self.contents(view).no_changes()
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
         """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""

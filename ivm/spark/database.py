@@ -10,7 +10,7 @@ from ivm.arguments import at_least_one, batch_of, one_of, whole_number
 from ivm.catalog.errors import InterfaceError, TypeMismatchError
 from ivm.catalog.schema import Field
 from ivm.catalog.types import BIGINT
-from ivm.cluster.driver.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
+from ivm.cluster.driver.database import ShardedCore, ShardedDatabase, reopen
 from ivm.cluster.driver.driver import Driver
 from ivm.cluster.files.chains import folder_in
 from ivm.cluster.files.files import Files, fresh
@@ -19,6 +19,7 @@ from ivm.cluster.files.ledger import opened
 from ivm.cluster.files.versions import is_published
 from ivm.cluster.planning.reading import are_apart
 from ivm.cluster.protocol.questions import Question
+from ivm.engine.reader import View
 from ivm.intake.change_feed import without_marks
 from ivm.intake.formats import Format
 from ivm.intake.spark_casts import quoted
@@ -233,8 +234,12 @@ class FrameSink(BatchSink):
             super()._commit(batch, numbered)  # nothing has changed; it is looked through for what is refused
 
 
-class SparkView(ShardedReader):
+class SparkView(View):
     """Reads one maintained view; see `View`."""
+
+    def __init__(self, name: str, core: ShardedCore) -> None:
+        super().__init__(name, lambda: core.engine, core.readable, core.lock)
+        self._driver = core.driver
 
     def dataframe(self) -> DataFrame:
         """The rows as a DataFrame of the user's session, in no order, as of now: each time that it is used its rows are

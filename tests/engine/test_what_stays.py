@@ -142,11 +142,11 @@ def test_rows_that_die_go_however_much_of_the_time_views_are_being_made(monkeypa
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no arenas")
-def test_threads_that_come_and_go_leave_no_more_arenas_than_cores(tmp_path) -> None:
+def test_threads_that_come_and_go_leave_no_arenas(tmp_path) -> None:
     told = tmp_path / "arenas.xml"
     environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     subprocess.run([sys.executable, "-c", ARENAS, str(told)], check=True, env=environment)
-    assert 0 < told.read_text().count("<heap nr=") <= max(2, os.cpu_count() or 2)
+    assert 0 < told.read_text().count("<heap nr=") <= 2, "one, and that of a thread of a library"
 
 
 ARENAS = """

@@ -239,3 +239,16 @@ def test_keys_in_order_visit_a_leaf_each():
     visited = world.tree.visited
     world.change(keys[1::2], np.empty(0, np.int64), near=True)
     assert world.tree.visited - visited < 1.2 * 25_000
+
+
+def test_leaves_that_were_filled_together_share_what_comes():
+    world, count = World((0, 0)), 20_000
+    world.add([((n * 2, 0), 1) for n in range(count)], near=True)
+    full = world.tree.nodes
+    random = np.random.default_rng(1)
+    come, gone = random.permutation(count).tolist(), random.permutation(count).tolist()
+    for begin in range(0, count, 500):
+        stretch = slice(begin, begin + 500)
+        world.add([((n * 2 + 1, 0), 1) for n in come[stretch]] + [((n * 2, 0), -1) for n in gone[stretch]])
+        assert world.tree.nodes < 1.5 * full, "all would split in halves"
+    world.check()

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 
-import pyarrow as pa
-
-from ivm.arguments import at_least_one, whole_number
+from ivm.arguments import at_least_one
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.names import key
 from ivm.catalog.schema import Table
@@ -20,16 +18,13 @@ from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import InProcess, share_functions, share_names
 from ivm.cluster.files.ledger import InMemory
 from ivm.cluster.planning.planning import Gone, is_kept
-from ivm.cluster.planning.reading import ShardedContents, ShardedView, whole_changes
+from ivm.cluster.planning.reading import ShardedView
 from ivm.cluster.protocol import orders
 from ivm.cluster.protocol.placing import placement_of
-from ivm.cluster.protocol.questions import Question
 from ivm.cluster.shard.resident import Resident
 from ivm.durable.opening import seen
 from ivm.durable.restore import bound_again
 from ivm.engine.engine import Engine
-from ivm.engine.lasting import kept_since
-from ivm.engine.reader import View
 from ivm.render.scalars.compiler import Compiler
 from ivm.session.core import Core
 from ivm.session.database import Database
@@ -44,46 +39,6 @@ class ShardedCore(Core):
         self.driver = driver
         self.comes_with = Coming
         self.loads = Loader(self, driver)
-
-    def view(self, name: str) -> View:
-        """What reads a maintained view. Raises BindError."""
-        with self.lock:
-            return ShardedReader(self.maintained(name).definition.name, self)
-
-
-class ShardedReader(View):
-    """Reads one maintained view over shards; see `View`."""
-
-    def __init__(self, name: str, core: ShardedCore) -> None:
-        super().__init__(name, lambda: core.engine, core.readable, core.lock)
-        self._driver = core.driver
-
-    def _contents(self, as_of: int | None = None) -> ShardedContents:
-        if as_of is not None:
-            as_of = whole_number(as_of, "as_of")
-        with self._lock:
-            if as_of is not None:
-                self._check_readable(as_of, self._readable()[0])
-            return self._driver.contents(self._definition.name, as_of)
-
-    def changes(self, after: int, until: int | None = None) -> pa.Table:
-        """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
-        with self._lock:
-            driver, name = self._driver, self._definition.name
-            since = kept_since(driver.parts(name), driver.since, driver.time)
-            first, last = self._between(after, until, since)
-            parts = driver.ask(Question("history", name, last, after=first))
-            whole = whole_changes(parts, driver.views[name])
-            return parts[0] if whole is None else whole
-
-    def _between(self, after: int, until: int | None, since: int | None = None) -> tuple[int, int]:
-        """Two times, of which both can be read, `since` a time if it is another for the view. BindError."""
-        since = self._readable()[0] if since is None else since
-        until = self._driver.time if until is None else whole_number(until, "until")
-        after = whole_number(after, "after")
-        for each in (after, until):
-            self._check_readable(each, since)
-        return after, until
 
 
 class ShardedDatabase(Database):

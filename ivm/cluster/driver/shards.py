@@ -18,7 +18,7 @@ from ivm.cluster.driver.tables import ShardedTables
 from ivm.cluster.driver.transport import InProcess, Transport
 from ivm.cluster.files.ledger import Ledger
 from ivm.cluster.planning.planning import planned_over
-from ivm.cluster.planning.reading import PlannedView, ShardedContents, ShardedView, summed_sizes
+from ivm.cluster.planning.reading import PlannedView, ShardedContents, ShardedView, summed_sizes, whole_changes
 from ivm.cluster.protocol.placing import placement_of
 from ivm.cluster.protocol.questions import Question
 from ivm.dataflow.loop import MOST_ROUNDS
@@ -125,6 +125,12 @@ class Shards(Elsewhere):
     def contents(self, view: str, as_of: int | None = None) -> ShardedContents:
         """The rows of a view at present, or as of a time that is kept, whatever happens later."""
         return ShardedContents(self.views[view].definition, self.ask(Question("view", view, as_of)))
+
+    def between(self, view: str, after: int, until: int) -> pa.Table:
+        """See `Backend.between`. BindError also where a shard was loaded since `after`, and does not know."""
+        parts = self.ask(Question("history", view, until, after=after))
+        whole = whole_changes(parts, self.views[view])
+        return parts[0] if whole is None else whole
 
     def parts(self, view: str) -> Sequence[Installed]:
         """See `Backend.parts`: none where shards are elsewhere."""

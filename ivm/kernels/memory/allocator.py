@@ -25,14 +25,14 @@ def keep_freed_pages() -> bool:
     this; elsewhere it does nothing.
 
     What is kept is kept in each arena, of which glibc makes up to eight a core for threads that come and go, and what
-    is free in one is of no use to another. So there is one a core, two at least, unless the environment says how many:
-    after half an hour of commits, queries and views beside each other that is 650 MiB for 850.
+    is free in one is of no use to another. So there is one, unless the environment says how many: threads that work
+    side by side are in kernels, in Arrow or in DuckDB, which ask for memory elsewhere.
     """
     mallopt = _of_glibc("mallopt")
     if mallopt is None:
         return False
     if _ARENAS not in os.environ:
-        mallopt(_ARENA_MAX, max(2, os.cpu_count() or 2))
+        mallopt(_ARENA_MAX, 1)
     return bool(mallopt(_TRIM_THRESHOLD, _KEPT)) and bool(mallopt(_MMAP_THRESHOLD, _MAPPED_FROM))
 
 

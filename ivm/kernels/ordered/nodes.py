@@ -29,8 +29,8 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
 
 FANOUT = 64
-SPARSE = FANOUT // 4  # a node with fewer entries looks for a neighbour to merge with
-MERGED = FANOUT * 3 // 4  # a merged node has no more, so that it does not split again at once
+SPARSE = FANOUT // 2  # a node with fewer entries looks for a neighbour to merge with
+MERGED = FANOUT * 7 // 8  # a merged node has no more, so that it does not split again at once
 
 ROOT, LEVELS, USED, FREE, LIVE, ENTRIES, VISITED, CHANGES, LEAF = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """The root, -1 of an empty tree; its levels; nodes ever used; a free one, -1; nodes in use; entries of all leaves;
@@ -135,10 +135,13 @@ def close_gap(tree: Tree, node: Word, at: Word) -> None:
 
 @part()
 def make_room(tree: Tree) -> None:
-    """Split the path's leaf, which is full, and what is full above it; the path follows the place to insert at.
+    """Share the path's leaf, which is full, with a neighbour, or split it, and what is full above it.
 
-    There must be room for a node on each level and one more. Cost: amortized a constant.
+    The path follows the place to insert at. There must be room for a node on each level and one more. Cost: amortized
+    a constant.
     """
+    if tree.meta[LEVELS] > 1 and (_share(tree, np.int64(1)) or _share(tree, np.int64(0))):
+        return
     top = 1
     while top < tree.meta[LEVELS] and tree.heads[node_at(tree, top), LENGTH] == FANOUT:
         top += 1
@@ -146,6 +149,53 @@ def make_room(tree: Tree) -> None:
         _grow(tree)
     for level in range(top - 1, -1, -1):
         _split(tree, level)
+
+
+@part()
+def _share(tree: Tree, behind: Word) -> bool:
+    """Even out the path's leaf, which is full, with the one before it, or `behind` it, under the same parent; whether
+    that has enough room, so that it is not done again at once.
+
+    So leaves that were filled together do not all split in halves (B*-trees: Knuth, volume 3, section 6.2.4).
+    """
+    rows, heads, meta = tree.rows, tree.heads, tree.meta
+    leaf, above, last = meta[LEAF], meta[PATH + 1], rows.shape[1] - 1
+    parent = above // FANOUT
+    entry = above + behind  # that of the right one of the two
+    if entry == parent * FANOUT or entry == parent * FANOUT + heads[parent, LENGTH]:
+        return False
+    left, right = rows[entry - 1, last], rows[entry, last]
+    both = heads[left, LENGTH] + heads[right, LENGTH]
+    if both > FANOUT + MERGED:
+        return False
+    place = meta[PATH] - leaf * FANOUT + (0 if behind else heads[left, LENGTH])  # to insert at, counted in both
+    keep = both // 2
+    _even_out(tree, left, right, keep)
+    for w in range(len(tree.kinds)):
+        rows[entry, w] = rows[right * FANOUT, w]
+    _lead_to(tree, entry - 1, left)
+    _lead_to(tree, entry, right)
+    is_right = place > keep
+    meta[LEAF] = right if is_right else left
+    meta[PATH] = (right * FANOUT + place - keep) if is_right else (left * FANOUT + place)
+    meta[PATH + 1] = entry if is_right else entry - 1
+    return True
+
+
+@part()
+def _even_out(tree: Tree, left: Word, right: Word, keep: Word) -> None:
+    """Let a node keep so many entries of its own and those of the one behind it, and this the rest."""
+    rows, heads = tree.rows, tree.heads
+    width = rows.shape[1]
+    before, behind = heads[left, LENGTH], heads[right, LENGTH]
+    first, moved = right * FANOUT, before - keep
+    if moved > 0:
+        move_words(rows, (first + moved) * width, first * width, behind * width)
+        move_words(rows, first * width, (left * FANOUT + keep) * width, moved * width)
+    else:
+        move_words(rows, (left * FANOUT + before) * width, first * width, -moved * width)
+        move_words(rows, first * width, (first - moved) * width, (behind + moved) * width)
+    heads[left, LENGTH], heads[right, LENGTH] = keep, before + behind - keep
 
 
 @part()
@@ -214,7 +264,7 @@ def _split(tree: Tree, level: Word) -> None:
 def mend(tree: Tree) -> None:
     """After entries were taken out of the path's leaf: merge what has become sparse, free what is empty.
 
-    The path is broken. Cost: amortized a constant.
+    Where that changes the shape, the path is broken. Cost: amortized a constant.
     """
     rows, heads, meta = tree.rows, tree.heads, tree.meta
     level = np.int64(0)
@@ -223,6 +273,8 @@ def mend(tree: Tree) -> None:
         if heads[node, LENGTH] >= SPARSE or not _join(tree, level, node):
             break
         level += 1
+    if level == 0 and meta[LEVELS] > 1:
+        return
     while meta[LEVELS] > 1 and heads[meta[ROOT], LENGTH] == 1:
         root = meta[ROOT]
         meta[ROOT] = rows[root * FANOUT, rows.shape[1] - 1]

@@ -15,9 +15,9 @@ from ivm.trace.time import stamp
 FROM_ROWS = 1 << 14
 """How many rows have to be dead before it is worth it."""
 _AT_LEAST = 64
-_FOR_EACH = 8
+_FOR_EACH = 16
 """How many rows are gone through for each that came or died since the last time."""
-_GONE, _OF = 2, 5
+_GONE, _OF = 1, 3
 """Of so many rows so many have to be dead. Sooner, each row would be copied more often than it saves."""
 
 
