@@ -3,7 +3,8 @@
 On a Spark cluster: small commits of the `refresh` stream under q3 alone and under all views, with the part of the time
 that the busiest shard takes in its engine; commits of a million changes; and commits in which, or before which, a
 process is killed. In one process, by counting: the work of the busiest of so many shards beside that of the mean, and
-the state of shards beside that of one engine.
+the state of shards beside that of one engine. There, too, by the clock: what a commit takes over more and more shards,
+what these send each other as several processes, and what it is where each call of their folder waits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from rich.console import Console
 from ivm.benchmarks import output
 from ivm.benchmarks.cluster_counting_engine import Task as CountingTask
 from ivm.benchmarks.cluster_engine import Task
-from ivm.benchmarks.figures import Figure, one, repeated
+from ivm.benchmarks.cluster_spread_engine import Task as SpreadTask
+from ivm.benchmarks.figures import Figure, Label, one, repeated
 from ivm.benchmarks.process import measure
 from ivm.progress import progress
 from ivm.tpch.cache import ensure, views_of
@@ -47,13 +49,17 @@ def cluster(
     passes: Annotated[int, typer.Option(min=1, help="Large commits, and kills of each kind.")] = 3,
     counted: Annotated[str, typer.Option("--counted", help="Shards of one process; empty: do not count.")] = "8,32,128",
     batches: Annotated[int, typer.Option(min=1, help="Commits of 10,000 orders in which work is counted.")] = 3,
+    over: Annotated[str, typer.Option("--over", help="Shards of one process, timed; empty: none.")] = "2,8,32,128",
+    changes: Annotated[str, typer.Option("--changes", help="Changes of commits over them.")] = "1000,100000,1000000",
+    wait: Annotated[int, typer.Option(min=0, help="Milliseconds of a call of a folder that is far.")] = 20,
     data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/cluster.json"),
 ) -> None:
-    """Commits over a Spark cluster, with and without processes killed; and how even the work of many shards is."""
+    """Commits over a Spark cluster, with and without processes killed; and what many shards do, and send."""
     began, names = time.monotonic(), views_of(views)
-    numbers = _numbers(counted)
-    directory = str(ensure(sf, "refresh", None, data).directory)
+    numbers, shards_over = _numbers(counted, "--counted"), _numbers(over, "--over")
+    sizes = _numbers(changes, "--changes")
+    directory = str(ensure(sf, "refresh", None, data).directory) if spark or numbers else ""
     figures, detail = list[Figure](), dict[str, Any]()
     if spark:
         task = Task(directory, names, spark, shards, orders, commits, large, passes)
@@ -67,23 +73,33 @@ def cluster(
                 counting = CountingTask(directory, names, _BATCH, batches, number)
                 detail["counted"][str(number)] = measure("ivm.benchmarks.cluster_counting_engine", counting, tell)
         figures += _of_counting(detail["counted"])
+    if shards_over:
+        detail["spread"] = {}
+        for number in shards_over:
+            with progress(_err) as tell:
+                spreading = SpreadTask(number, sizes, passes, _PROCESSES, wait / 1e3)
+                detail["spread"][str(number)] = measure("ivm.benchmarks.cluster_spread_engine", spreading, tell)
+        figures += _of_spreading(detail["spread"], wait)
     parameters = {
         "sf": sf, "views": views, "spark": spark, "shards": shards, "orders": orders, "commits": commits,
         "large": large, "passes": passes, "counted": counted, "batches": batches,
+        "over": over, "changes": changes, "wait": wait,
     }  # fmt: skip
     output.save("cluster", parameters, figures, detail, json_file, began)
 
 
 _BATCH = 10_000
+_PROCESSES = 8
+"""Of as many processes, at most, messages are counted."""
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str, option: str) -> list[int]:
     try:
         found = [int(part) for part in text.split(",") if part]
     except ValueError:
         found = [0]
     if found and min(found) < 1:
-        raise typer.BadParameter(f"{text} is not a list of numbers of shards", param_hint="--counted")
+        raise typer.BadParameter(f"{text} is not a list of numbers, of which each is 1 or more", param_hint=option)
     return found
 
 
@@ -150,6 +166,33 @@ def _of_counting(found: dict[str, Any]) -> list[Figure]:
     for number, each in spread:
         for view in each["views"]:
             figures.append(one("busiest by mean", "", _ratio(view), shards=int(number), view=view["name"]))
+    return figures
+
+
+def _of_spreading(found: dict[str, Any], wait: int) -> list[Figure]:
+    figures, rows = list[Figure](), list[tuple[str, ...]]()
+    for number, by_size in found.items():
+        for size, each in by_size.items():
+            of: dict[str, Label] = {"shards": int(number), "changes": int(size)}
+            figures += [
+                repeated("commit over shards", "s", each["seconds"], **of),
+                repeated("commit over shards, a shard", "s", [s / int(number) for s in each["seconds"]], **of),
+                repeated("commit, messages written", "s", each["apart"], **of),
+                repeated("commit, folder far away", "s", each["far"], **of, wait_ms=wait),
+                one("messages of a commit", "", each["messages"], **of),
+                one("messages of a commit, size", "B", each["bytes"], **of),
+                one("files of a commit", "", each["files"], **of),
+                one("files of a commit, size", "B", each["file_bytes"], **of),
+            ]
+            took = [float(np.median(each[name])) for name in ("seconds", "apart", "far")]
+            rows.append(
+                (f"{number}, {int(size):,}", f"{took[0]:.3f}", f"{1e3 * took[0] / int(number):.1f}", f"{took[1]:.3f}",
+                 f"{took[2]:.3f}", f"{each['messages']:,.0f}", f"{each['bytes'] / 2**10:,.0f}", f"{each['files']:,.0f}",
+                 f"{each['file_bytes'] / 2**10:,.0f}")
+            )  # fmt: skip
+    columns = ("shards, changes", "in memory\ns", "a shard\nms", "written\ns", f"folder of\n{wait} ms, s", "messages",
+               "KiB", "files", "KiB")  # fmt: skip
+    output.table(f"commits over shards of one process; messages and files as of {_PROCESSES} at most", columns, rows)
     return figures
 
 

@@ -33,6 +33,9 @@ class Size:
     opened_views: str
     log_mib: int
     threads: tuple[int, ...]
+    spark: str
+    over: str
+    over_changes: str
     loops: str
     loop_scale: float
     loop_steps: int
@@ -44,15 +47,17 @@ FULL = Size(
     views="all", batches="100000,1000", rows="5,100,1000", commits=1_000, stream_batch=1_000, active=10, every=50,
     again=3, keys=10_000_000, rate=1_000_000, rates=4, seconds=10.0, group_rows=1_000_000, group_commits=2_000,
     cases="all", waiting_rows=2_000_000, listeners=1_000, kinds="all", durable_views="q1,q3,q9,q18", opened_views="all",
-    log_mib=100, threads=(1, 2), loops="all", loop_scale=1.0, loop_steps=2_000, other_modes=True, demo=True,
+    log_mib=100, threads=(1, 2), spark="local-cluster[2,1,2048]", over="2,8,32,128",
+    over_changes="1000,100000,1000000", loops="all", loop_scale=1.0, loop_steps=2_000, other_modes=True, demo=True,
 )  # fmt: skip
-"""About an hour and a half at scale factor 1 on two cores."""
+"""About two hours at scale factor 1 on two cores."""
 
 SMOKE = Size(
     views="q3,q6", batches="1000", rows="5", commits=5, stream_batch=600, active=1, every=5, again=1, keys=2_000,
     rate=20_000, rates=1, seconds=0.05, group_rows=500, group_commits=5, cases="delete-max", waiting_rows=500,
     listeners=3, kinds="join", durable_views="q3", opened_views="q3", log_mib=0, threads=(1,),
-    loops="reach,triangles-skewed", loop_scale=0.001, loop_steps=20, other_modes=False, demo=False,
+    spark="", over="1,2", over_changes="100", loops="reach,triangles-skewed",
+    loop_scale=0.001, loop_steps=20, other_modes=False, demo=False,
 )  # fmt: skip
 """To see that everything works."""
 
@@ -120,6 +125,10 @@ def runs(asked: Asked, *, takes_threads: bool) -> Iterator[Run]:
     lasting = ("--views", size.durable_views, "--batch", size.batches, "--commits", str(size.commits))
     opened = ("--whole", size.opened_views, "--log", str(size.log_mib))
     yield Run("durability", "durability", (*at, *passes, *lasting, *opened))
+    smallest = min(asked.scales)
+    there = ("--sf", f"{smallest:g}", "--data", str(asked.data / f"sf{smallest:g}"), *views, *passes)
+    spread = ("--spark", size.spark, "--counted", "", "--over", size.over, "--changes", size.over_changes)
+    yield Run("cluster", "cluster", (*there, *spread))
     changed = ("--scale", f"{size.loop_scale:g}", "--steps", str(size.loop_steps))
     yield Run("graph", "graph.cli", ("bench", "--workloads", size.loops, *changed, "--data", str(asked.data / "graph")))
     yield Run("first-use", "first_use", () if size.demo else ("--no-demo", "--no-setup"))
@@ -134,6 +143,7 @@ def streams(chosen: Sequence[Run], asked: Asked) -> list[tuple[float, str]]:
         "durability": [(asked.sf, "load"), (asked.sf, "refresh")],
         "refresh_latency": [(each, "refresh") for each in (*asked.scales, asked.sf)],
         "installing": [(asked.sf, "refresh")],
+        "cluster": [(min(asked.scales), "refresh")],
         "sharing": [(asked.sf, "window")],
         "concurrent": [(asked.sf, each) for each in ("load", "refresh", "churn", "window")],
     }

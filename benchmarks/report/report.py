@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ivm.benchmarks.figures import Measurement
-from ivm.benchmarks.report import html, lasting, loops, running, single, streaming
+from ivm.benchmarks.report import html, lasting, loops, over_shards, running, single, streaming
 from ivm.benchmarks.report.found import Found
 
 ANCHORS = Path(__file__).resolve().parent.parent / "anchors.json"
@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "sharing": ("Sharing", running.sharing),
     "loops": ("Recursion", loops.loops),
     "durability": ("Durability", lasting.durability),
+    "cluster": ("Over shards", over_shards.over_shards),
     "waiting": ("Waiting", single.waiting),
     "live": ("Looked on", single.live),
     "first-use": ("First use", single.first_use),

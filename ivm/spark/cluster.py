@@ -23,11 +23,12 @@ from ivm.cluster.protocol.terms import Message, Order, Status, Unlike
 from ivm.cluster.protocol.wire import messages_of, said_of
 from ivm.cluster.queries.file_parts import FileParts
 from ivm.spark import tasks
+from ivm.spark.bringing import Changes, Functions
 from ivm.spark.frames import frame_type, sent_as
 from ivm.spark.meeting import SAID, meet
 from ivm.spark.parquet import argument_of
 from ivm.spark.scans import parts, rows_as
-from ivm.spark.transport import Changes, Functions, SparkTransport
+from ivm.spark.transport import SparkTransport
 from ivm.spark.worker import FRAMES
 
 if TYPE_CHECKING:

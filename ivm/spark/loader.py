@@ -12,8 +12,9 @@ from ivm.cluster.protocol.terms import Unlike
 from ivm.cluster.queries.file_parts import FileParts, columns_of, parts_of
 from ivm.cluster.queries.file_queries import file_query
 from ivm.spark.cluster import carrier_of
-from ivm.spark.scans import LARGE_SCAN
 
+LARGE_FILES = 1 << 22
+"""Files of so many bytes are read by tasks: of fewer, several jobs take longer than one process that reads all."""
 _told = logging.getLogger("ivm")
 
 
@@ -44,7 +45,7 @@ class FileLoader(Loader):
         with self.core.lock:
             readers = carrier_of(self.driver).readers
         found = parts_of(query, readers)
-        if found is None or found.bytes < LARGE_SCAN:
+        if found is None or found.bytes < LARGE_FILES:
             return None
         return None if any(self.core.catalog.find(path) is not None for path in found.paths) else found
 

@@ -67,4 +67,6 @@ def _is_read_as(there: pa.DataType, wanted: pa.DataType) -> bool:
         return there.unit in ("us", "ms") and (there.tz is None) == (wanted.tz is None)
     if pa.types.is_dictionary(there):
         there = there.value_type
+    if pa.types.is_decimal(there) and pa.types.is_decimal(wanted):  # however many bits hold them
+        return (there.precision, there.scale) == (wanted.precision, wanted.scale)
     return bool(there == wanted or (pa.types.is_large_string(there) and pa.types.is_string(wanted)))

@@ -14,10 +14,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LARGE_SCAN = 1 << 22
-"""Files of so many bytes are read by tasks: it saves some microseconds a row, and planning takes some milliseconds."""
 _RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_ABOVE = frozenset(f"org.apache.spark.sql.catalyst.plans.logical.{name}" for name in ("Project", "SubqueryAlias"))
 _WRAPPERS = frozenset(
     f"org.apache.spark.sql.execution.{name}" for name in ("WholeStageCodegenExec", "ColumnarToRowExec", "InputAdapter")
 )
@@ -48,12 +47,12 @@ class Part(NamedTuple):
 
 def parts(frame: DataFrame) -> list[list[Part]] | None:
     """The parts of files that a DataFrame consists of, as Spark would share them among tasks; None if it is not so, or
-    if they are not in a file system that all machines have, or so small that to find out takes longer than it saves.
+    if they are not in a file system that all machines have.
 
-    Cost: that of planning it, where it reads one relation of files that are large.
+    Cost: that of planning it, where it seems to be no more than columns of a relation.
     """
     try:
-        if not _is_large(frame._jdf.queryExecution().analyzed().collectLeaves()):
+        if not _may_be(frame._jdf.queryExecution().analyzed()):
             return None
         scan = _scan(frame._jdf.queryExecution().executedPlan())
         if scan is None or not _is_plain(frame, scan):
@@ -72,14 +71,11 @@ def rows_as(frame: DataFrame) -> pa.Schema:
     return to_arrow_schema(frame.schema, timezone=frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
 
-def _is_large(leaves: Any) -> bool:
-    """Whether what is read is one relation of so many bytes."""
-    first = leaves.head()
-    return (
-        leaves.length() == 1
-        and first.getClass().getName() == _RELATION
-        and first.relation().sizeInBytes() >= LARGE_SCAN
-    )
+def _may_be(plan: Any) -> bool:
+    """Whether an analyzed plan has no more than columns of one relation: to plan any other would be for nothing."""
+    while plan.getClass().getName() in _ABOVE:
+        plan = plan.children().head()
+    return bool(plan.getClass().getName() == _RELATION)
 
 
 def _scan(plan: Any) -> Any:

@@ -38,7 +38,7 @@ BOUNDED = str(1 << 26)
 """The bytes of a batch where messages are large."""
 
 OF_SESSION = {
-    # Each commit is one job over partitions that are shards: nothing may split, merge or measure them in between.
+    # A job of a commit goes over partitions that are shards: nothing may split, merge or measure them in between.
     "spark.sql.adaptive.enabled": "false",
     # Few rows are a batch, and large messages go by files: that keeps batches below what Arrow can count.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",

@@ -123,10 +123,11 @@ def status_of(text: bytes) -> Status:
     return Status.of(json.loads(text))
 
 
-def ingest(text: bytes, groups: int, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
+def ingest(text: bytes, groups: int, name: str, batches: Iterator[pa.RecordBatch], room: int | None) -> Pairs:
     """Rows of a DataFrame, checked against the table, on their way to the groups whose shards are to have them.
 
-    What is wrong with them every group is told, so that all stop.
+    What is wrong with them every group is told, so that all stop. `room`: for how many bytes of messages it has to be
+    no file.
     """
     said, order = _read(text)
     catalog = Catalog()
@@ -136,16 +137,25 @@ def ingest(text: bytes, groups: int, name: str, batches: Iterator[pa.RecordBatch
     root = Root(*said["root"])
     changes = (_change(incoming, catalog.table(name), rows, said["mode"]) for rows in together(batches, groups))
     spread = (said_of([change]) for change in changes)
-    yield from _sent(Files(folder_of(root.address, root.under)), order.version, order.shards, groups, spread)
+    yield from _sent(Files(folder_of(root.address, root.under)), order.version, order.shards, groups, spread, room)
 
 
-def _sent(files: Files, version: int, shards: int, groups: int, said: Iterator[list[Said]]) -> Pairs:
-    """What is said on its way to groups, some at a time, what is large by files; or what is wrong, to all."""
+def _sent(
+    files: Files, version: int, shards: int, groups: int, said: Iterator[list[Said]], room: int | None = None
+) -> Pairs:
+    """What is said on its way to groups, some at a time, what is large by files; or what is wrong, to all.
+
+    `room`: beyond so many bytes what is small goes by files, too.
+    """
     try:
         with writers() as beside:
             waiting = deque[Sequence[Message | Future[Message]]]()
             for several in said:
-                waiting.append(begun(files, messages_of(several, shards, groups), version, 1, LARGE, beside))
+                messages, large = messages_of(several, shards, groups), LARGE
+                if room is not None:
+                    room -= sum(len(each.payload) for each in messages if len(each.payload) < LARGE)
+                    large = LARGE if room >= 0 else 0
+                waiting.append(begun(files, messages, version, 1, large, beside))
                 if len(waiting) > _AHEAD:
                     yield from written(waiting.popleft())
             for each in waiting:

@@ -1,10 +1,11 @@
-"""Runs the levels of a commit on a Spark cluster: one job for a commit, one shuffle between a level and the next.
+"""Runs the levels of a commit on a Spark cluster: by the processes of shards, or by a job with a shuffle between them.
 
 It knows nothing of SQL or of engines. What runs is named: a module that Spark's workers import has
 
     task(order: bytes, group: int, groups: int, level: int, payloads: list[bytes])
         -> (iterable of (to, payload), status: bytes)
-    ingest(order: bytes, groups: int, table: str, batches: Iterator[pa.RecordBatch]) -> iterable of (to, payload)
+    ingest(order: bytes, groups: int, table: str, batches: Iterator[pa.RecordBatch], room: int | None)
+        -> iterable of (to, payload), in which payloads have no more bytes than that altogether, unless None
     rows(argument: bytes) -> iterator of pa.RecordBatch, where tasks are to read rows themselves
 
 A group has the shards of a task, those with the same remainder by the number of groups; it is whom messages are for.
@@ -18,9 +19,8 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -30,24 +30,22 @@ from pyspark.sql import SparkSession
 from ivm.catalog.errors import ClusterError, InterfaceError
 from ivm.spark import direct
 from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, profile_of
+from ivm.spark.bringing import Bringer, Changes, Functions, together
 from ivm.spark.failure import as_one_error
 from ivm.spark.heartbeat import EVERY, Heartbeat
 from ivm.spark.home import Home
-from ivm.spark.keepers import Unreached
-from ivm.spark.pool import INGESTING, Pool, release, taken
+from ivm.spark.keepers import Keepers, Unreached
+from ivm.spark.pool import Pool, release, taken
 from ivm.spark.sessions import is_running, own_session, scheduled_apart, settings_of, tell_once
 from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept, side_by_side
 from ivm.spark.worker import (
     FRAMES,
     PLACES,
     STATUSES,
-    Ingest,
     Message,
     Read,
     Round,
-    Scan,
     Stage,
-    framed,
     named,
     versions,
 )
@@ -63,36 +61,12 @@ PATIENCE = 300.0
 """Seconds after placing shards before it is tried again where it did not get them balanced."""
 
 
-class Functions(NamedTuple):
-    """What runs on the workers, by dotted names."""
-
-    task: str
-    ingest: str
-    rows: str = ""
-
-
 class Status(NamedTuple):
     """What a group said at a level."""
 
     group: int
     level: int
     status: bytes
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds.
-
-    `messages`: gives what it has for each of so many groups; `sent`: messages to shards, in frames of `worker.FRAMES`,
-    each of which is for one. `scans`: for rows that
-    tasks read themselves, a table and an argument for each task.
-    """
-
-    frames: Mapping[str, DataFrame]
-    rows: Mapping[str, pa.Table]
-    messages: Callable[[int], Sequence[Message]] = lambda groups: ()
-    sent: Sequence[DataFrame] = ()
-    scans: Sequence[tuple[str, bytes]] = ()
 
 
 class SparkTransport:
@@ -122,8 +96,7 @@ class SparkTransport:
         self._width = str(self._session.conf.get(_PARTITIONS))
         imports = tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
         self._pool = Pool(taken(), imports, is_kept(self._settings), side_by_side(self._settings))
-        # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
-        self._ingesting = Pool(INGESTING, imports)
+        self._bringer = Bringer(self._session, functions)
         self._keepers = direct.keepers_of(self._settings)
         self._profile = profile_of(self._settings)
         self._number = next(_numbers)
@@ -144,13 +117,15 @@ class SparkTransport:
     def run(self, order: bytes, levels: int, changes: Changes) -> list[Status]:
         """One commit: every status of every group and level, by group and level. Raises ClusterError if the job fails.
 
-        The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: of
-        what the driver holds itself a request to each keeper and level; else a Spark job of `levels` stages, and one
-        more for DataFrames. Nothing grows with the rows on the driver but what it holds.
+        The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: a
+        request to each keeper and level, and before them, for rows that are Spark's, a job that makes messages of
+        them. Where keepers are not all reached, and where messages of shards are `sent`, a Spark job of `levels`
+        stages, and one more for DataFrames. Nothing grows with the rows on the driver but what it holds.
         """
         with self._working():
             if not self._is_balanced():
                 self._place()
+            changes = self._brought(order, changes)
             statuses = self._by_keepers(order, levels, changes)
             if statuses is None:
                 with self._bounded(bool(changes.sent)):
@@ -174,9 +149,9 @@ class SparkTransport:
 
     def answers(self, function: str, argument: bytes, schema: Any) -> list[pa.Table]:
         """What `read` would give of all shards, brought here; where they are reached without a job, without one."""
-        keepers, what = self._keepers, Read(function, argument, versions())
+        what = Read(function, argument, versions())
         self._check_open()
-        if keepers is not None and keepers.are_there(self.places.values()):
+        if (keepers := self._reached()) is not None:
             try:
                 found = direct.read(keepers, self.places, what)
                 return [pa.ipc.open_stream(stream).read_all() for _, stream in found]
@@ -216,12 +191,27 @@ class SparkTransport:
         with self._pool.of(session.sparkContext):
             return self._anchor_of(session).mapInArrow(function, schema, profile=self._profile)
 
+    def _reached(self) -> Keepers | None:
+        """The processes of all shards, if the driver can ask them."""
+        keepers = self._keepers
+        return keepers if keepers is not None and keepers.are_there(self.places.values()) else None
+
+    def _brought(self, order: bytes, changes: Changes) -> Changes:
+        """The same, where levels need no job: with rows that are Spark's as messages that the driver holds by now.
+
+        They stay these whatever happens at a level: a DataFrame that is used again might have other rows.
+        """
+        if not (changes.frames or changes.scans) or changes.sent or self._reached() is None:
+            return changes
+        brought = self._bringer.messages(order, self.tasks, changes)
+        if brought is None:
+            return changes
+        held = [*self._held(order, changes), *brought]
+        return Changes({}, {}, lambda groups: held)
+
     def _by_keepers(self, order: bytes, levels: int, changes: Changes) -> list[Status] | None:
         """The same as a job, without one; None if somebody cannot be reached, or the rows are Spark's."""
-        keepers = self._keepers
-        if keepers is None or changes.frames or changes.sent or changes.scans:
-            return None
-        if not keepers.are_there(self.places.values()):
+        if changes.frames or changes.sent or changes.scans or (keepers := self._reached()) is None:
             return None
         stages = [self._stage(order, level, levels, {}) for level in range(1, levels + 1)]
         places = {group: self.places[group] for group in range(self.tasks)}
@@ -257,29 +247,17 @@ class SparkTransport:
 
     def _first(self, order: bytes, changes: Changes) -> tuple[DataFrame | None, dict[int, list[bytes]]]:
         """The messages of the first level: as a frame, and those that go with the task."""
-        function = self._functions.ingest
-        with self._ingesting.of(self._session.sparkContext):
-            frames = [
-                frame.mapInArrow(Ingest(function, order, self.tasks, table, versions()), FRAMES)
-                for table, frame in changes.frames.items()
-            ]
-            if changes.scans:
-                scans = self._session.createDataFrame(
-                    pa.table([*zip(*changes.scans, strict=True)], ["table", "argument"])
-                )
-                scan = Scan(function, self._functions.rows, order, self.tasks, versions())
-                frames.append(scans.mapInArrow(scan, FRAMES))
-        frames += changes.sent
+        frames = [*self._bringer.frames(order, self.tasks, changes), *changes.sent]
         held = self._held(order, changes)
         if sum(len(payload) for _, payload in held) > MOST_GIVEN:
-            frames.append(self._session.createDataFrame(pa.Table.from_batches(framed((to, 0, x) for to, x in held))))
+            frames.append(self._bringer.of_driver(held))
             held = []
-        return _together(frames), _by_group(held)
+        return together(frames) if frames else None, _by_group(held)
 
     def _held(self, order: bytes, changes: Changes) -> list[Message]:
         """What the driver has for groups itself."""
         ingest = named(self._functions.ingest)
-        made = (ingest(order, self.tasks, table, iter(rows.to_batches())) for table, rows in changes.rows.items())
+        made = (ingest(order, self.tasks, table, iter(rows.to_batches()), None) for table, rows in changes.rows.items())
         return [*changes.messages(self.tasks), *itertools.chain.from_iterable(made)]
 
     @contextmanager
@@ -356,7 +334,7 @@ class SparkTransport:
         try:
             is_patient = time.monotonic() < self._patient_until
             if is_patient or (self._has_balance() and self.tasks == self._most_tasks()):
-                if self._keepers is None or not self._keepers.are_there(self.places.values()):
+                if self._reached() is None:
                     self._round(0)
             else:
                 self._place()
@@ -367,16 +345,6 @@ class SparkTransport:
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _numbers = itertools.count(1, 1 << 20)
 """What tells anchors of one Spark application apart."""
-
-
-def _together(frames: Sequence[DataFrame]) -> DataFrame | None:
-    """Frames as one; None for none."""
-    if not frames:
-        return None
-    together = frames[0]
-    for frame in frames[1:]:
-        together = together.union(frame)
-    return together
 
 
 def _by_group(messages: Sequence[Message]) -> dict[int, list[bytes]]:

@@ -20,15 +20,16 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from ivm.spark.home import Home, call
 from ivm.spark.keeper import EXECUTOR
 
-FRAMES = "dst int, level int, payload binary"
+FRAMES = StructType().add("dst", IntegerType()).add("level", IntegerType()).add("payload", BinaryType())
 """The columns in which messages and statuses travel from one stage to the next."""
-STATUSES = "dst int, level int, payload binary, place string"
+STATUSES = StructType([*FRAMES]).add("place", StringType())
 """The columns of what a job gives: every status, and where the group is that gave it."""
-PLACES = "dst int, place string"
+PLACES = StructType().add("dst", IntegerType()).add("place", StringType())
 """The columns of what a round among the shards gives."""
 
 BATCH_BYTES = 64 << 20
@@ -94,8 +95,8 @@ def call_home(home: Home | None) -> None:
 
 @dataclass(frozen=True)
 class Ingest:
-    """Rows of a user's DataFrame become messages: `function(order, groups, table, batches)` gives pairs of a group and
-    a payload.
+    """Rows of a user's DataFrame become messages: `function(order, groups, table, batches, room)` gives pairs of a
+    group and a payload. `room`: how many bytes may be in payloads of this task; None: any.
     """
 
     function: str
@@ -103,11 +104,12 @@ class Ingest:
     groups: int
     table: str
     versions: Versions
+    room: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Messages, as frames."""
         self.versions.check()
-        messages = named(self.function)(self.order, self.groups, self.table, batches)
+        messages = named(self.function)(self.order, self.groups, self.table, batches, self.room)
         yield from framed((to, 0, payload) for to, payload in messages)
         _ended()
 
@@ -116,7 +118,7 @@ class Ingest:
 class Scan:
     """Rows that `rows(argument)` reads become messages as those of a DataFrame do; see `Ingest`.
 
-    What comes in is a table's name and an argument a row.
+    What comes in is a table's name and an argument a row; each of these has the `room`.
     """
 
     function: str
@@ -124,6 +126,7 @@ class Scan:
     order: bytes
     groups: int
     versions: Versions
+    room: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Messages, as frames."""
@@ -131,7 +134,7 @@ class Scan:
         ingest, rows = named(self.function), named(self.rows)
         for batch in batches:
             for table, argument in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                messages = ingest(self.order, self.groups, table, rows(argument))
+                messages = ingest(self.order, self.groups, table, rows(argument), self.room)
                 yield from framed((to, 0, payload) for to, payload in messages)
         _ended()
 

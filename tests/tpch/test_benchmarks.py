@@ -248,6 +248,7 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
 def test_cluster_without_a_cluster(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     arguments = ["--sf", str(SF), "--views", "q1,q3", "--spark", "", "--counted", "2,3", "--batches", "1"]
+    arguments += ["--over", "2,3", "--changes", "100,1000", "--passes", "2", "--wait", "1"]
     printed = run(cluster.app, *arguments, "--data", str(streams), "--json", str(file))
     assert "one engine" in printed
     (measured,) = figures.read(file)
@@ -256,6 +257,17 @@ def test_cluster_without_a_cluster(streams: Path, tmp_path: Path) -> None:
     for view in measured.detail["counted"]["3"]["views"]:
         assert view["busiest"] >= view["mean"] > 0
         assert all(hot["busiest"] > hot["mean"] for hot in view["hot"])
+    for shards in (2, 3):
+        few, many = (
+            {f.name: f.value for f in measured.figures if f.of.get("shards") == shards and f.of.get("changes") == size}
+            for size in (100, 1000)
+        )
+        assert len(few) == len(many) == 8
+        # Two levels with what all have to say to all, and what each has to say to itself about the level below.
+        assert 2 * shards < few["messages of a commit"] <= many["messages of a commit"] < 6 * shards * shards
+        assert few["messages of a commit, size"] < many["messages of a commit, size"]
+        assert few["files of a commit, size"] < many["files of a commit, size"]
+    assert "folder of" in printed
 
 
 @pytest.mark.usefixtures("in_this_process")

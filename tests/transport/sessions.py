@@ -16,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from ivm.spark.bringing import Changes, Functions
 from ivm.spark.settings import ADVISED, NEEDED
-from ivm.spark.transport import Changes, Functions, SparkTransport
+from ivm.spark.transport import SparkTransport
 from ivm.tpch.java import java_home
 from tests.house.modules import ROOT
 from tests.sparks import FEW_TASKS, INTERPRETED, QUICK_JAVA

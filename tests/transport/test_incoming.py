@@ -38,7 +38,7 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def here(shop: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many rows the driver has had on their way to shards, of each change. The tables are empty afterwards."""
-    monkeypatch.setattr(loader, "LARGE_SCAN", 0)
+    monkeypatch.setattr(loader, "LARGE_FILES", 0)
     monkeypatch.setattr(file_parts, "_LEAST_BYTES", 1)
     found, run = list[int](), OnSpark.run
 

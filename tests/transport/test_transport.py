@@ -13,8 +13,9 @@ import pytest
 
 from ivm.catalog.errors import ClusterError, InterfaceError
 from ivm.spark import direct, transport, worker
+from ivm.spark.bringing import Changes
 from ivm.spark.failure import as_one_error
-from ivm.spark.transport import Changes, SparkTransport
+from ivm.spark.transport import SparkTransport
 from tests.transport import toy
 from tests.transport.sessions import FUNCTIONS, Numbers
 
@@ -167,6 +168,7 @@ def test_workers_of_another_version_are_refused(spark, monkeypatch):
 
 
 def test_more_shards_than_executors_share_them_evenly_a_task_each(spark, root, monkeypatch):
+    monkeypatch.setattr(direct, "keepers_of", lambda settings: None)  # so that levels are stages
     numbers, tracker = Numbers(spark, root, shards=5), spark.sparkContext.statusTracker()
     for _ in range(2):
         numbers.commit(ROWS, frame=True)

@@ -23,7 +23,9 @@ def order(root: Path, version: int, shards: int, levels: int, **trouble: Any) ->
     return json.dumps({"root": str(root), "version": version, "shards": shards, "levels": levels, **trouble}).encode()
 
 
-def ingest(order: bytes, groups: int, table: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+def ingest(
+    order: bytes, groups: int, table: str, batches: Iterator[pa.RecordBatch], room: int | None
+) -> Iterator[tuple[int, bytes]]:
     """Rows (key, n) go to the group of the key's shard, once for each batch and group."""
     shards = json.loads(order)["shards"]
     for batch in batches:
