@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from shutil import copytree
 
@@ -10,9 +11,13 @@ import pytest
 
 import ivm
 from ivm.cluster.files.checking import checked
+from ivm.cluster.files.cleaning import clean
 from ivm.cluster.files.files import Files
+from ivm.cluster.shard import recovering
 from ivm.storage.directory_folder import DirectoryFolder
 from tests.cluster import over_copies
+from tests.cluster.memory import MemoryFolder
+from tests.cluster.test_filling import driver
 from tests.durable.opening import call
 
 TABLES = """
@@ -97,6 +102,32 @@ def test_all_of_a_folder_is_one_database(shop, tmp_path):
         db.sql("INSERT INTO seen VALUES ('z', nextval('numbers'), NULL)")
         assert db.sql("SELECT max(n) > 1 FROM seen").fetchone() == (True,)
     assert call("check", tmp_path / "one.ivm", "--deep").exit_code == 0
+
+
+def test_a_folder_in_use_that_is_cleaned_is_whole(tmp_path):
+    folder = MemoryFolder()
+    files, done = Files(folder, (0,)), threading.Event()
+    with over_copies.connect(folder) as db:
+        db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+
+        def work():
+            for n in range(90):
+                db.apply({"t": [{"a": n}]})
+                if n % 30 == 29:
+                    clean(files, driver(db).version)
+            done.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while not done.is_set():
+            assert checked(files).problems == {}
+        thread.join()
+    found = checked(files)
+    assert (found.problems, found.last.version) == ({}, found.newest)
+    assert min(found.whole) > 60, "it was cleaned"
+    recovering.recovered(found, tmp_path / "one.ivm")
+    with ivm.connect(tmp_path / "one.ivm") as one:
+        assert one.view("v").fetchall() == [(90 * 89 // 2,)]
 
 
 def test_as_of_a_time(shop, tmp_path):

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.chains import files_of
 from ivm.cluster.files.files import Files, pieces_of
-from ivm.cluster.files.logs import in_full
-from ivm.cluster.files.snapshots import Snapshot, read_snapshot, snapshots_of
+from ivm.cluster.files.logs import LOGS, in_full
+from ivm.cluster.files.snapshots import Snapshot, pages_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Version, Versions, number_of
 from ivm.cluster.protocol.terms import Stored
 
 Told = Callable[[int, int], None]
 """How many files have been read, of how many."""
-_TIMES = 3
+_TIMES = 10
+"""So often files are looked at again, since some were removed meanwhile."""
 _SOME = 64
 """So many files are read between two calls of it."""
 
@@ -24,11 +25,12 @@ _SOME = 64
 class Found:
     """What is wrong with a folder, by the names of files: what, and what of the database that affects.
 
-    `files`: those of the chain that counts. `versions`: all whose pages can be read, by number. `whole`: those that
-    every shard can be loaded at, ascending; none if there is nothing to load.
+    `files`: those of the chain that counts. `kept`: see `_kept`. `versions`: all whose pages can be read, by number.
+    `whole`: those that every shard can be loaded at, ascending; none if there is nothing to load.
     """
 
     files: Files
+    kept: tuple[int, ...]
     versions: Mapping[int, Version]
     whole: Sequence[int] = ()
     problems: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -52,19 +54,37 @@ def checked(root: Files, tell: Told = lambda done, of: None) -> Found:
     """
     for _ in range(_TIMES):
         found = _checked(root, tell)
-        if not found.problems or min(found.versions, default=0) == _first(found.files):
+        if not found.problems or _is_as_it_was(found):
             break
     return found
 
 
-def _first(files: Files) -> int:
-    """The first version of which there is a page."""
-    return min(map(number_of, files.names(COMMITS)), default=0)
+def _is_as_it_was(found: Found) -> bool:
+    files = found.files
+    return found.kept == _kept(files, files.names(COMMITS), _shards(found.versions))
+
+
+def _kept(files: Files, pages: Iterable[str], shards: int) -> tuple[int, ...]:
+    """Since which version there are all pages, and of each shard the first snapshot: cleaning makes others of these."""
+    return _first(map(number_of, pages)), *(
+        min(map(number_of, files.names(pages_under(shard))), default=0) for shard in range(shards)
+    )
+
+
+def _first(pages: Iterable[int]) -> int:
+    """The first version since which there are all pages; 0 if there is none."""
+    found = 0
+    for number in sorted(pages, reverse=True):
+        if found and number != found - 1:
+            break
+        found = number
+    return found
 
 
 def _checked(root: Files, tell: Told) -> Found:
     wrong: dict[str, str] = {}
-    files, versions = _chain(root, wrong)
+    files, pages, versions = _chain(root, wrong)
+    kept = _kept(files, pages, _shards(versions))
     there, snapshots = [*versions.values()], _snapshots(files, versions, wrong)
     logs = {log.stored for each in there for log in each.logs}
     wanted = {each.what for each in there if isinstance(each.what, Stored)}
@@ -73,7 +93,11 @@ def _checked(root: Files, tell: Told) -> Found:
     pieces = {piece for each in snapshots.values() for snapshot in each for piece in snapshot.pieces}
     feeds |= {piece for each in snapshots.values() for snapshot in each for piece in snapshot.files} - pieces
     bad = _damaged(files, [*logs], [*(wanted | plans | feeds | pieces)], wrong, tell)
-    found = Found(files, versions, _whole(versions, snapshots, bad))
+    first, left = kept[0], frozenset(files.names(LOGS))
+    for log in logs:  # what comes before all snapshots that are kept is removed
+        if 1 < first >= number_of(log.file) and log.file not in left:
+            wrong.pop(files.where(log.file), None)
+    found = Found(files, kept, versions, _whole(versions, snapshots, bad))
     if found.last.version < found.newest:
         _say_why(found, wrong)
     lost, told = _lost(found, bad, plans), {files.where(each.file) for each in feeds}
@@ -84,26 +108,31 @@ def _checked(root: Files, tell: Told) -> Found:
     return found
 
 
-def _chain(root: Files, wrong: dict[str, str]) -> tuple[Files, dict[int, Version]]:
-    """The files of the chain that counts, as far as pages can be read, and its versions by number."""
+def _shards(versions: Mapping[int, Version]) -> int:
+    return versions[max(versions)].shards if versions else 0
+
+
+def _chain(root: Files, wrong: dict[str, str]) -> tuple[Files, list[str], dict[int, Version]]:
+    """The files of the chain that counts, as far as pages can be read, these, and the versions by number."""
     name = ""
     while True:
         files, versions = files_of(root, name), dict[int, Version]()
-        for page in files.names(COMMITS):
+        pages = files.names(COMMITS)
+        for page in pages:
             try:
                 versions[number_of(page)] = Versions(files).at(number_of(page))
             except StorageError as error:
                 wrong[files.where(page)] = str(error)
         newest = versions[max(versions)] if versions else Version()
         if not newest.moved:
-            return files, versions
+            return files, pages, versions
         name = newest.moved
 
 
 def _snapshots(files: Files, versions: Mapping[int, Version], wrong: dict[str, str]) -> dict[int, list[Snapshot]]:
     """Those of each shard whose pages can be read."""
     newest = max(versions, default=0)
-    found: dict[int, list[Snapshot]] = {shard: [] for shard in range(versions[newest].shards if versions else 0)}
+    found: dict[int, list[Snapshot]] = {shard: [] for shard in range(_shards(versions))}
     for shard, several in found.items():
         for name in snapshots_of(files, shard, newest):
             try:
