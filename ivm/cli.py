@@ -135,7 +135,7 @@ def warm(
 
 @app.command()
 def check(
-    path: Annotated[Path, typer.Argument(help="A database's directory, which somebody may have open.")],
+    path: Annotated[str, typer.Argument(help="A database's directory, or a cluster's folder, which may be in use.")],
     deep: Annotated[bool, typer.Option("--deep", help="Open it too, and compare every view with DuckDB.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -148,13 +148,16 @@ def check(
 
 @app.command()
 def recover(
-    path: Annotated[Path, typer.Argument(help="A database's directory, which is never changed.")],
+    path: Annotated[str, typer.Argument(help="A database's directory, or a cluster's folder, which stays as it is.")],
     out: Annotated[Path, typer.Option("--out", help="A new directory, for the copy.")],
     to: Annotated[
         int | None, typer.Option("--to", min=0, metavar="TIME", help="A logical time, of which its log has the commit.")
     ] = None,
 ) -> None:
-    """Copy a database as of an earlier commit or, without --to, all of it that is before any damage."""
+    """Copy a database as of an earlier commit or, without --to, all of it that is before any damage.
+
+    The copy of a cluster's folder is a database in one piece.
+    """
     from ivm import disk  # noqa: PLC0415  as above
 
     disk.recover(path, out, to)

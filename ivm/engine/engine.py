@@ -16,7 +16,6 @@ from ivm.catalog.altering import Altered
 from ivm.catalog.errors import NumericError, StorageError
 from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
-from ivm.dataflow.node import Node
 from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
@@ -36,7 +35,6 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
 from ivm.subscriptions.piece import Piece, seen_piece
-from ivm.trace.delta import Delta
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
@@ -226,12 +224,8 @@ class Engine(Part):
         if self.tables.constrained:
             self.tables.check(deltas, marks)
         if given := self.renderer.given(deltas):
-            self._step(commit, given, 1)
+            commit.deltas = self.renderer.graph.step(given)
         return commit
-
-    def _step(self, commit: UnderWay, given: Mapping[Node, Delta], level: int) -> None:
-        """Go through a level, or a further one, with what its sources are `given`."""
-        commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
 
     def _kept_since(self, time: int) -> int:
         """The earliest time that is to be readable once there is a commit at `time`."""

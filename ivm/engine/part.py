@@ -22,7 +22,7 @@ from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, coun
 from ivm.engine.lasting import hold_for, log_of
 from ivm.engine.past import History, Past
 from ivm.engine.sampled import sampled
-from ivm.engine.tables import Tables
+from ivm.engine.tables import Declared, Tables
 from ivm.engine.view import Installed
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
@@ -183,11 +183,12 @@ class Part:
         hold_for(self.listeners.names, self.views)
         self.sweep()
 
-    def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
+    def beside(self, tables: Mapping[str, Declared], views: Set[str]) -> Renderer:
         """What renders views that are to take the place of others, and reads these `tables` in place of those of their
         names, and none of what reads those, nor what reads `views`, though they are there. Cost: looks at all nodes.
         """
-        return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
+        stores = {name: each.store for name, each in tables.items()}
+        return beside(self.renderer, {**self.tables, **stores}, set(tables), views)
 
     def sweep(self) -> None:
         """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again."""

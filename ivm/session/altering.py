@@ -91,10 +91,10 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         tables = engine.tables
         _check_nulls(core, change)
         declared = tables.made(table, rows, engine.time) if text else tables.altered(change, values)
-        stores = dict.fromkeys((old.name, table.name), declared.store) if is_other else {}
+        anew = dict.fromkeys((old.name, table.name), declared) if is_other else {}
         renderer = work.rename(core, old.name, table.name)
-        if work.planned or stores:
-            renderer = engine.beside(stores, set(work.planned))
+        if work.planned or anew:
+            renderer = engine.beside(anew, set(work.planned))
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
         others = {name: put for name, (put, _) in views.items()} if isinstance(asked, SetType) else {}
         tell = succession(core, work.catalog, others | dict.fromkeys(gone))

@@ -58,7 +58,7 @@ class ComingWhole(Coming):
         if found is None:
             self._rendered, renaming = engine.renderer, self._renaming()
             gone = {*self.views, *(view.name for view in new)} - self.kept
-            self.renderer = engine.beside({name: engine.tables[name] for name in anew}, gone)
+            self.renderer = engine.beside({name: engine.tables.there(name) for name in anew}, gone)
             engine.renderer = self.renderer  # so that changes reach what is there after the commit
         for view in new:
             if view.name in self.kept:

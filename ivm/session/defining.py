@@ -112,7 +112,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    if statement.table.generated and is_over_spark(core):
+    if statement.table.generated and core.engine.is_remote:
         raise UnsupportedError(
             f"cannot create table {statement.table.name!r}: generated columns are not supported over Spark, where rows "
             "pass by the driver; compute them in a view"
@@ -381,10 +381,5 @@ def _drop(core: Core, statement: Drop) -> None:
 
 
 def _check_temporary(core: Core, temporary: bool) -> None:
-    if temporary and is_over_spark(core):
+    if temporary and core.engine.is_remote:
         raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")
-
-
-def is_over_spark(core: Core) -> bool:
-    """Whether rows are in files of Spark's, and not in this process."""
-    return core.engine.is_remote

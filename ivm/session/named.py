@@ -12,7 +12,6 @@ from ivm.catalog.errors import BindError, InterfaceError, LagError, TypeMismatch
 from ivm.engine.backend import Maintained
 from ivm.engine.lasting import kept_since
 from ivm.session.core import Core
-from ivm.session.defining import is_over_spark
 from ivm.session.subscribed_queries import Heard, forget_unheard
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.names import Named
@@ -31,7 +30,7 @@ def check_name(core: Core, name: Any) -> str:
     """
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST:
         raise TypeMismatchError(f"name is {name!r:.100}, and must be a text of 1 to {_LONGEST} characters")
-    if is_over_spark(core):
+    if core.engine.is_remote:
         raise UnsupportedError(
             f"cannot keep what subscription {name!r} acknowledges: over Spark that is not done; subscribe without a "
             "name, keep `subscription.time` with what comes of the changes, and go on with from_time=; or read the "

@@ -1,9 +1,9 @@
-"""Tables and views as a transaction sees them: it stands where a database has its engine."""
+"""Tables and views as a transaction sees them: the backend of its statements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -94,13 +94,6 @@ class Saved:
     catalog: Catalog
 
 
-@dataclass(slots=True)
-class Beside:
-    """Stands where an engine has what renders views beside others; see `Engine.beside`."""
-
-    views: dict[str, object] = field(default_factory=dict)
-
-
 class Pending(Elsewhere):
     """What there was when a transaction began, and what it has changed since; it is the backend of its statements.
 
@@ -181,19 +174,19 @@ class Pending(Elsewhere):
         lower(optimize(relation), Existing().above(dict.fromkeys(names, _EXPECTED)))
 
     def installed(
-        self, definition: View, planned: None, pause: Pause, aside: Aside = at_once, renderer: Beside | None = None
+        self, definition: View, planned: None, pause: Pause, aside: Aside = at_once, renderer: object = None
     ) -> None:
         """None: views are filled by COMMIT."""
         self._anew.add(definition.mark)
 
-    def beside(self, tables: Mapping[str, object], views: Set[str]) -> Beside:
-        """Nothing is rendered before COMMIT."""
-        return Beside()
+    def beside(self, tables: Mapping[str, object], views: Set[str]) -> object:
+        """Nothing is rendered before COMMIT; this says that views are to be others."""
+        return self
 
     def sweep(self) -> None:
         """Nothing is on its way in."""
 
-    def put_all(self, views: Mapping[str, tuple[object, str | None]], renderer: Beside | None = None) -> None:
+    def put_all(self, views: Mapping[str, tuple[object, str | None]], renderer: object = None) -> None:
         """The views of these names are others from now on; see `Engine.put_all`."""
         for name, (_, oracle_sql) in views.items():
             self.put(name, None, oracle_sql)

@@ -53,11 +53,6 @@ class PendingTable:
         return self._before is None
 
     @property
-    def store(self) -> PendingTable:
-        """What stands where an engine has the rows."""
-        return self
-
-    @property
     def has_changed(self) -> bool:
         """Whether others have changed it since, or the one in whose place it is."""
         if self._was is not None:

@@ -1,1 +1,1 @@
-"""What stands where a database has its engine: orders for all shards, and what they said."""
+"""The backend of a database over shards: orders for all shards, and what they said."""

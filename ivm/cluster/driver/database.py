@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from os import PathLike
 
 from ivm.arguments import at_least_one
 from ivm.catalog.catalog import Catalog
@@ -11,7 +13,7 @@ from ivm.catalog.schema import Table
 from ivm.cluster.driver.coming import Coming
 from ivm.cluster.driver.driver import Driver
 from ivm.cluster.driver.loader import Loader
-from ivm.cluster.driver.rescaling import rescale
+from ivm.cluster.driver.rescaling import rescale, take_over
 from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import InProcess, share_functions, share_names
 from ivm.cluster.files.ledger import InMemory
@@ -20,7 +22,9 @@ from ivm.cluster.planning.reading import ShardedView
 from ivm.cluster.protocol import orders
 from ivm.cluster.protocol.placing import placement_of
 from ivm.cluster.shard.resident import Resident
+from ivm.durable.opening import seen
 from ivm.durable.restore import bound_again
+from ivm.engine.engine import Engine
 from ivm.render.scalars.compiler import Compiler
 from ivm.session.core import Core
 from ivm.session.database import Database
@@ -51,6 +55,22 @@ class ShardedDatabase(Database):
         count, core = at_least_one(shards, "shards"), self._open
         assert isinstance(core, ShardedCore), "it is made of one"
         rescale(core, core.driver, count)
+
+    def restore(self, path: str | PathLike[str]) -> None:
+        """Be what the database in a directory is, in one piece, whoever has that open: its tables and views, its
+        logical time, the batches of its sources. Times before cannot be read; the directory stays as it is.
+
+        InterfaceError if there is anything already. On any error nothing has changed; see `rescale`. Cost: that of
+        opening the directory, of loading its rows, which pass through this process, as one commit, and of filling all
+        views; memory for all rows twice.
+        """
+        core = self._open
+        assert isinstance(core, ShardedCore), "it is made of one"
+        source = seen(partial(Core, Engine(None, 0), external_access=False), path, None, follow=False)
+        try:
+            take_over(core, core.driver, source)
+        finally:
+            source.close()
 
 
 def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:

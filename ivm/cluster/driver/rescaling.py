@@ -1,4 +1,5 @@
-"""The same tables and views over another number of shards, at the same logical time.
+"""The same tables and views over another number of shards, at the same logical time; or over shards, in place of one
+engine.
 
 They are made beside those that there are, which nothing touches: all tables without rows, then the rows of all of them
 as one commit, at the time that there is, then the views in the order of their creation. Constraints are checked again.
@@ -7,55 +8,110 @@ Then one publication makes them those that count; see `ivm.cluster.files.chains`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ivm.catalog.catalog import Catalog
+from ivm.catalog.errors import InterfaceError
 from ivm.catalog.names import key
 from ivm.catalog.schema import Table, View
 from ivm.cluster.driver.driver import Driver
+from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import Transport
 from ivm.cluster.files.ledger import Ledger
 from ivm.durable.restore import bound_again
-from ivm.session.core import Core
+from ivm.engine.transaction import Change
+from ivm.session.core import Core, engine_of
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 
 
+@dataclass(frozen=True, slots=True)
+class _What:
+    """What is to be over new shards: what exists, at a logical time, with these batches; `load` brings the rows."""
+
+    catalog: Catalog
+    time: int
+    batches: Mapping[str, int]
+    load: Callable[[Driver], object]
+
+
 def rescale(core: Core, driver: Driver, shards: int) -> None:
     """Let a database's driver have so many shards; see `ShardedDatabase.rescale`."""
+
+    def load(made: Driver) -> None:
+        if driver.time:
+            names = [table.name for table in core.catalog.tables]
+            made.commit_frames(driver.transport.rows(driver.version, names, shards), "diff")
+
     with core.definitions:
         core.begin_defining(None)
         with core.lock:
-            driver.be_sure()
-            old, ledger, new, is_made = driver.transport, driver.ledger.beside(driver.version, shards), None, False
-            try:
-                new = old.anew(shards, max(driver.time - 1, 0), ledger.name)
-                made = _rescaled(driver, core.catalog, new, ledger)
-                is_made = True
-                driver.leave_for(made)
-                core.replace(partial(driver.become, made))
-            finally:
-                for each in (old, new):
-                    if each is not None and each is not driver.transport:
-                        each.leave()
-                if not is_made:
-                    ledger.drop()
+            _move(core, driver, shards, _What(core.catalog, driver.time, driver.version.batches, load), driver.become)
 
 
-def _rescaled(driver: Driver, catalog: Catalog, transport: Transport, ledger: Ledger) -> Driver:
-    """What a driver has, over new shards, which are at the time before its own; for `Driver.become`."""
-    time, made = driver.time, Driver(transport, ledger, Helpers(1))
-    made.version = replace(made.version, time=max(time - 1, 0), batches=driver.version.batches, again=True)
+def take_over(core: Core, driver: Driver, source: Core) -> None:
+    """Let a database's driver, which has nothing yet, have all that one in one piece has; see
+    `ShardedDatabase.restore`.
+    """
+    engine, catalog = engine_of(source), source.catalog.lasting()
+    rows = {table: engine.tables[table.name].reading()() for table in catalog.tables}
+    changes = [Change(table, batch) for table, several in rows.items() for batch in several.to_batches()]
+
+    def load(made: Driver) -> None:
+        if changes or engine.time:
+            made.commit(changes)
+
+    def become(made: Driver) -> None:
+        driver.become(made)
+        for table in catalog.tables:
+            driver.tables.put(table.name, NewTable(table), driver.time)
+        driver.oracle_sql.update(made.oracle_sql)
+        core.catalog.become(catalog)
+
+    with core.definitions:
+        core.begin_defining(None)
+        with core.lock:
+            if core.catalog.content or driver.time:
+                raise InterfaceError(
+                    "cannot restore: the database has something already; give a new one, over another folder"
+                )
+            for view in catalog.views:
+                for each in view.calls:
+                    core.functions.expect(each, view.name)
+            what = _What(catalog, engine.time, dict(engine.batches), load)
+            _move(core, driver, driver.transport.shards, what, become)
+
+
+def _move(core: Core, driver: Driver, shards: int, what: _What, become: Callable[[Driver], None]) -> None:
+    """Have it over new shards in place of those there are; `become` makes the driver of these the database's."""
+    driver.be_sure()
+    old, ledger, new, is_made = driver.transport, driver.ledger.beside(driver.version, shards), None, False
+    try:
+        new = old.anew(shards, max(what.time - 1, 0), ledger.name)
+        made = _made(what, new, ledger)
+        is_made = True
+        driver.leave_for(made)
+        core.replace(partial(become, made))
+    finally:
+        for each in (old, new):
+            if each is not None and each is not driver.transport:
+                each.leave()
+        if not is_made:
+            ledger.drop()
+
+
+def _made(what: _What, transport: Transport, ledger: Ledger) -> Driver:
+    """What is to be, over new shards, which are at the time before its own; for `Driver.become`."""
+    catalog, made = what.catalog, Driver(transport, ledger, Helpers(1))
+    made.version = replace(made.version, time=max(what.time - 1, 0), batches=what.batches, again=True)
     there = catalog.fixed()
     there.content = {}
     for table in catalog.tables:
         there = _defined(made, there, {key(table.name): table}, {table.name: None})
         made.put_table(table.name, made.tables.made(table))
-    if time:
-        names = [table.name for table in catalog.tables]
-        made.commit_frames(driver.transport.rows(driver.version, names, transport.shards), "diff")
+    what.load(made)
     for view in catalog.views:
         bound = bound_again(view, catalog)
         installed = (

@@ -39,11 +39,6 @@ class NewTable:
     table: Table
     rows: ArrowRows | None = None
 
-    @property
-    def store(self) -> NewTable:
-        """What stands where an engine has the rows: they are at the shards."""
-        return self
-
 
 @dataclass(slots=True)
 class ShardedTable:

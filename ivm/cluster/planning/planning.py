@@ -44,7 +44,7 @@ def planned_over(relation: Relation, placed: Placed, sizes: Sizes, channels: Cha
 class Beside:
     """Views that are to be there with a definition, and how they are distributed over what is there then.
 
-    It stands where an engine has a renderer; see `Engine.beside`. `anew`: the tables and views that are others from
+    See `Backend.beside`. `anew`: the tables and views that are others from
     then on under their names. `placed`: where everything is then. `sizes`: what all of its views are planned by.
     """
 

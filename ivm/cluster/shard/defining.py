@@ -92,9 +92,9 @@ class Defining:
         """From now on what is made reads the tables that are `made` or `anew` as they are to be, and no node of what
         reads what is made `anew`.
         """
-        stores = {name: declared.store for name, declared in self.tables.items() if name in made or name in anew}
+        others = {name: declared for name, declared in self.tables.items() if name in made or name in anew}
         self.before = engine.renderer
-        engine.renderer = engine.beside(stores, set(anew))
+        engine.renderer = engine.beside(others, set(anew))
 
     def fill(self, engine: Shard, level: int, opened: Callable[[Channel], None]) -> Sequence[Channel]:
         """Make what is new at a level: the ends of the channels that arrive there, which are `opened`, the views, and

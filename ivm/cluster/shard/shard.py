@@ -162,9 +162,10 @@ class Shard(Engine):
 
     def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:
         """A further level, with what has arrived for it; what leaves after it."""
-        started = perf_counter_ns()
+        started, commit = perf_counter_ns(), self.under_way
         with self._errands:
-            self._step(self.under_way, {self.arriving[name]: delta for name, delta in arrived.items()}, level)
+            given = {self.arriving[name]: delta for name, delta in arrived.items()}
+            commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
         return self._leaving(level, started)
 
     @property
