@@ -19,9 +19,9 @@ from ivm.catalog.names import key, reached
 from ivm.catalog.schema import Table, View
 from ivm.durable.payload import Batch
 from ivm.engine.backend import Reading, Section, ViewRows
-from ivm.engine.elsewhere import Elsewhere
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Pause, put_or_drop
+from ivm.engine.not_whole import NotWhole
 from ivm.engine.past import StillRead
 from ivm.engine.transaction import Change
 from ivm.engine.under_way import Also
@@ -94,7 +94,7 @@ class Saved:
     catalog: Catalog
 
 
-class Pending(Elsewhere):
+class Pending(NotWhole):
     """What there was when a transaction began, and what it has changed since; it is the backend of its statements.
 
     A moment of the past is kept for as long as somebody holds this. The caller of `__init__` has the database's lock.

@@ -24,7 +24,7 @@ from ivm.cluster.protocol.questions import Question
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Placement
-from ivm.engine.elsewhere import Elsewhere
+from ivm.engine.not_whole import NotWhole
 from ivm.engine.past import Past
 from ivm.engine.view import Installed
 from ivm.results.difference import replaced
@@ -35,7 +35,7 @@ from ivm.trace.text.dictionary import TextDictionary
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
-class Shards(Elsewhere):
+class Shards(NotWhole):
     """Tables and views over shards, as of a published version."""
 
     plans_again, recursion_limit = True, MOST_ROUNDS

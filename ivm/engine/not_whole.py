@@ -9,7 +9,7 @@ from ivm.plan.renamed import Renaming
 from ivm.render.scalars.compiler import Compiler
 
 
-class Elsewhere:
+class NotWhole:
     """Nothing is whole, rendered or held here, and no texts are kept."""
 
     keeps_unnamed = False
