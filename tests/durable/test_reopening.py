@@ -12,40 +12,43 @@ from ivm.durable import remains
 from ivm.storage.log import log_files
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, opened
+from tests.durable.places import PLACES
 from tests.durable.workload import begin, steps
 
 
+@pytest.fixture(params=PLACES)
+def place(request):
+    return request.param()
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_it_is_found_as_it_was_left(seed):
-    disk = Disk()
-    db = opened(disk)
+def test_it_is_found_as_it_was_left(place, seed):
+    db = place.open()
     begin(db)
     for number, step in enumerate(steps(seed, 60)):
         step(db)
         if number % 20 == 19:
             before = contents(db)
             db.close()
-            disk = Disk(disk.files())
-            db = opened(disk)
+            place = place.left()
+            db = place.open()
             assert contents(db) == before
             db.verify()
 
 
-def test_commits_go_on_after_what_was_found():
-    disk = Disk()
-    db = opened(disk)
+def test_commits_go_on_after_what_was_found(place):
+    db = place.open()
     db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
     for n in range(5):
         assert db.time == n
         db.apply({"t": {"a": [n]}})
         db.close()
-        db = opened(disk)
+        db = place.open()
     assert db.sql("SELECT count(*) FROM t").fetchall() == [(5,)]
 
 
-def test_names_and_order_of_a_view_with_columns_of_its_own_are_found():
-    disk = Disk()
-    db = opened(disk)
+def test_names_and_order_of_a_view_with_columns_of_its_own_are_found(place):
+    db = place.open()
     db.sql("CREATE TABLE t (a BIGINT, b VARCHAR)")
     db.sql("CREATE MATERIALIZED VIEW v (x, y) AS SELECT b, sum(a) FROM t GROUP BY b ORDER BY max(a) DESC")
     db.apply({"t": {"a": [1, 5, 3], "b": ["p", "q", "r"]}})
@@ -53,19 +56,18 @@ def test_names_and_order_of_a_view_with_columns_of_its_own_are_found():
         assert db.sql("SELECT * FROM v").fetchall() == [("q", 5), ("r", 3), ("p", 1)]
         assert db.view("v").arrow().column_names == ["x", "y"]
         db.close()
-        db = opened(disk)
+        db = place.open()
 
 
-def test_constraints_defaults_and_types_are_found():
-    disk = Disk()
-    db = opened(disk)
+def test_constraints_defaults_and_types_are_found(place):
+    db = place.open()
     db.sql("CREATE TYPE mood AS ENUM ('good', 'bad')")
     db.sql("CREATE TABLE p (a BIGINT PRIMARY KEY, m mood DEFAULT 'bad', UNIQUE (m))")
     db.sql("CREATE TABLE c (a BIGINT REFERENCES p (a), n INTEGER CHECK (n > 0), l BLOB)")
     db.sql("INSERT INTO p (a) VALUES (1)")
     db.sql("INSERT INTO c VALUES (1, 2, '\\xFFa')")
     db.close()
-    db = opened(disk)
+    db = place.open()
     assert db.sql("SELECT * FROM p").fetchall() == [(1, "bad")]
     assert db.sql("SELECT l FROM c").fetchall() == [(b"\xffa",)]
     for text in (
@@ -78,9 +80,8 @@ def test_constraints_defaults_and_types_are_found():
     db.sql("CREATE TABLE more (m mood)")
 
 
-def test_a_batch_counts_once():
-    disk = Disk()
-    db = opened(disk)
+def test_a_batch_counts_once(place):
+    db = place.open()
     db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
     assert db.apply({"t": {"a": [1]}}, batch=("orders", 7)) == 1
     for _ in range(2):
@@ -88,7 +89,7 @@ def test_a_batch_counts_once():
         assert db.apply({"t": {"a": [2]}}, batch=("orders", 3)) == 1
         assert db.batches() == {"orders": 7}
         db.close()
-        db = opened(disk)
+        db = place.open()
     with db.transaction(batch=("orders", 7)) as tx:
         tx.insert("t", {"a": [9]})
     with db.transaction(batch=("others", 0)) as tx:

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from tests.durable.disk import Disk
-from tests.durable.opening import opened
+from tests.durable.places import PLACES, Directory, OverShards, Place
 from tests.engine.test_sweeps import VIEWS
 from tests.random.bags import bag_of, same
 from tests.random.case import Case, written
@@ -49,10 +48,10 @@ MORE = {
 class Both:
     """A database that lives on and one that is opened again and again, with the same views over the same changes."""
 
-    def __init__(self, caplog: pytest.LogCaptureFixture, tables: Any, views: dict[str, str]) -> None:
+    def __init__(self, place: Place, caplog: pytest.LogCaptureFixture, tables: Any, views: dict[str, str]) -> None:
+        self._place = place
         self._caplog = caplog
-        self._disk = Disk()
-        self.living, self.restored = ivm.connect(compile="off"), opened(self._disk)
+        self.living, self.restored = ivm.connect(compile="off"), place.open()
         for text in tables:
             self.living.sql(text)
             self.restored.sql(text)
@@ -74,9 +73,7 @@ class Both:
     def open_again(self) -> None:
         """Restore all states."""
         with self._caplog.at_level(logging.WARNING, "ivm"):
-            self.restored.sql("CHECKPOINT")
-            self._disk = Disk(self._disk.files())
-            self.restored = opened(self._disk)
+            self.restored = self._place.open_again(self.restored)
         assert "filled anew" not in self._caplog.text
         self._told = self._subscribed()
 
@@ -149,13 +146,19 @@ def _table(name: str, comes: list[Any], goes: list[Any]) -> pa.Table:
     return pa.table(columns | {"_diff": pa.array([-1] * len(goes) + [1] * len(comes), pa.int64())})
 
 
-@pytest.mark.parametrize("how", ["fast", "slow"])
-def test_views_of_every_kind(how: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest) -> Place:
+    made: Place = request.param()
+    return made
+
+
+@pytest.mark.parametrize(("kind", "how"), [(Directory, "fast"), (Directory, "slow"), (OverShards, "slow")])
+def test_views_of_every_kind(kind: type[Place], how: str, caplog: pytest.LogCaptureFixture) -> None:
     chance, numbers = random.Random(3), count(100)
     there: dict[int, Any] = {}
     many: list[Any] = []
     with sweeping(how):
-        both = Both(caplog, TABLES, VIEWS | MORE)
+        both = Both(kind(), caplog, TABLES, VIEWS | MORE)
         assert len(both.views) == len(VIEWS | MORE)
         for step in range(24):
             assert both.apply(_changes(chance, numbers, there, many))
@@ -166,11 +169,11 @@ def test_views_of_every_kind(how: str, caplog: pytest.LogCaptureFixture) -> None
         both.restored.verify()
 
 
-@pytest.mark.parametrize("share", range(3))
-def test_random_views(share: int, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("kind", "share"), [*((Directory, share) for share in range(3)), (OverShards, 0)])
+def test_random_views(kind: type[Place], share: int, caplog: pytest.LogCaptureFixture) -> None:
     for seed in range(2_000 + share, 2_009, 3):
         case = random_case(seed)
-        both = Both(caplog, [table.ddl() for table in case.tables], dict(case.views))
+        both = Both(kind(), caplog, [table.ddl() for table in case.tables], dict(case.views))
         try:
             _run(both, case)
         except AssertionError as error:
@@ -198,30 +201,29 @@ def _run(both: Both, case: Case) -> None:
         both.check()
 
 
-def test_groups_by_texts_that_have_other_codes_are_found() -> None:
+def test_groups_by_texts_that_have_other_codes_are_found(place: Place) -> None:
     """What was looked up of a run is in the index; codes that rise no more with the slots must not be taken for new."""
-    disk = Disk()
-    with opened(disk) as db:
+    with place.open() as db:
         db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, k VARCHAR)")
         db.sql("CREATE MATERIALIZED VIEW falling AS SELECT k, id FROM t ORDER BY k DESC, id LIMIT 5")
         db.sql("CREATE MATERIALIZED VIEW counts AS SELECT k, count(*) AS n FROM t GROUP BY k")
         for text in ("(1, 'b'), (2, 'c')", "(3, 'b')", "(4, 'c')", "(5, 'b')"):
             db.sql(f"INSERT INTO t VALUES {text}")
         db.sql("DELETE FROM t WHERE id IN (1, 3)")
-    with opened(disk) as db:
+    with place.open() as db:
         db.sql("INSERT INTO t VALUES (6, 'b')")
         assert db.sql("SELECT k, n FROM counts ORDER BY k").fetchall() == [("b", 2), ("c", 2)]
 
 
 @pytest.mark.parametrize("history", [0, 100])
-def test_a_view_whose_table_a_transaction_has_made_anew_has_its_rows_once(history):
-    disk = Disk()
-    db = opened(disk, history=history)
+def test_a_view_whose_table_a_transaction_has_made_anew_has_its_rows_once(place, history):
+    db = place.open(history)
     db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER)")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT x FROM t; CREATE MATERIALIZED VIEW w AS SELECT count(*) AS n FROM v")
-    db.sql("INSERT INTO t VALUES (1, 5), (2, 6); CHECKPOINT")
+    db.sql("INSERT INTO t VALUES (1, 5), (2, 6)")
+    db = place.open_again(db, history)
     db.sql("BEGIN; INSERT INTO t VALUES (3, 7); CREATE UNIQUE INDEX once ON t (x); COMMIT")
-    found = opened(Disk(disk.files()), history=history)
+    found = place.left().open(history)
     assert sorted(found.view("v").fetchall()) == [(5,), (6,), (7,)]
     assert found.view("w").fetchall() == [(3,)]
     assert found.view("v").changes(db.time).num_rows == 0
