@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-_ARENAS = "MALLOC_ARENA_MAX"
+_ARENAS, _MAPPED = "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_"
 _KEPT = 64 << 20
 _MAPPED_FROM = 16 << 20
 
@@ -21,8 +21,8 @@ def keep_freed_pages() -> bool:
     A batch of 100,000 rows fills some arrays of a megabyte, and frees them. By default glibc then gives their
     pages back to the system and the next batch faults them in anew, which costs more than most kernels do (0.2 ms
     an array).
-    Blocks of 16 MiB or more, as tables have, are mapped by themselves and go back at once, as before. Only glibc has
-    this; elsewhere it does nothing.
+    Blocks of 16 MiB or more, as tables have, are mapped by themselves and go back at once, as before; smaller ones
+    too, if the environment says so. Only glibc has this; elsewhere it does nothing.
 
     What is kept is kept in each arena, of which glibc makes up to eight a core for threads that come and go, and what
     is free in one is of no use to another. So there is one, unless the environment says how many: threads that work
@@ -33,7 +33,9 @@ def keep_freed_pages() -> bool:
         return False
     if _ARENAS not in os.environ:
         mallopt(_ARENA_MAX, 1)
-    return bool(mallopt(_TRIM_THRESHOLD, _KEPT)) and bool(mallopt(_MMAP_THRESHOLD, _MAPPED_FROM))
+    said = os.environ.get(_MAPPED, "")
+    mapped = int(said) if said.isdecimal() else _MAPPED_FROM
+    return bool(mallopt(_TRIM_THRESHOLD, _KEPT)) and bool(mallopt(_MMAP_THRESHOLD, mapped))
 
 
 def give_back_freed_pages() -> bool:
