@@ -34,7 +34,7 @@ from ivm.sql.statements import CreateView, Query
 from ivm.subscriptions.chosen import Chosen, Place, can_choose, chosen_rows, keys_of, part_of, shown
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.subscriptions.subscription import Subscription
-from ivm.subscriptions.unnamed import free_name, is_unnamed, unnamed
+from ivm.subscriptions.unnamed import free_name, unnamed
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.text.dictionary import Literals, TextDictionary
 
@@ -131,11 +131,10 @@ def forget_unheard(core: Core) -> None:
 
 
 def unsubscribe(core: Core, subscription: Subscription) -> None:
-    """Tell it no more."""
+    """Tell it no more. Whoever listened to a query and went without a word is missed then."""
     core.unsubscribe(subscription)
-    if is_unnamed(subscription.view):
-        with suppress(InterfaceError):
-            forget_unheard(core)
+    with suppress(InterfaceError):
+        forget_unheard(core)
 
 
 def _drop_unheard(core: Core) -> None:

@@ -127,6 +127,12 @@ def test_the_last_one_takes_the_view_along(plain):
     with plain.subscribe("SELECT id FROM sale WHERE id > 3"):
         assert unnamed(plain) == 1, "who went without a word is forgotten when the next one comes"
     assert not unnamed(plain)
+    gone = plain.subscribe(query, [5])
+    del gone
+    gc.collect()
+    assert unnamed(plain) == 1
+    plain.subscribe("total").close()
+    assert not unnamed(plain), "or when anybody goes"
     assert len(engine_of(core).renderer.graph.nodes) == nodes
 
 
