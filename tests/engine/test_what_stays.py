@@ -141,6 +141,20 @@ def test_rows_that_die_go_however_much_of_the_time_views_are_being_made(monkeypa
     db.verify()
 
 
+def test_what_dies_while_room_is_made_does_not_have_it_begin_again() -> None:
+    db, living, step = ivm.connect(compile="off"), 40_000, 1000
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT)")
+    db.apply({"t": {"id": range(living), "x": range(living)}})
+    store, most = engine_of(core_of(db)).tables["t"].store, 0
+    for first in range(0, 3 * living, step):
+        with db.transaction() as tx:
+            tx.insert("t", {"id": range(living + first, living + first + step), "x": range(step)})
+            tx.delete("t", {"id": range(first, first + step)})
+        most = max(most, store.rows)
+    assert most < 1.65 * living, "a third is dead when it begins"
+    db.verify()
+
+
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no arenas")
 def test_threads_that_come_and_go_leave_no_arenas(tmp_path) -> None:
     told = tmp_path / "arenas.xml"

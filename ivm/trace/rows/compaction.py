@@ -51,8 +51,10 @@ class Compaction:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether enough of the rows are gone: a reader may hold history back."""
-        return is_due(self._from.rows - self._to.rows, self._from.rows)
+        """Whether at least half as many rows are gone as when it began: some have died meanwhile, which it has taken
+        along, and a reader may hold history back.
+        """
+        return is_due(2 * (self._from.rows - self._to.rows), self._from.rows)
 
     def go_on(self, followers: Sequence[Follower], living: LivingRows | None, since: int) -> bool:
         """Take along what has died, and more rows in proportion to what has changed; False if it has to begin anew.
