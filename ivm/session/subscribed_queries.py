@@ -116,7 +116,12 @@ def _all_or_some(held: ViewRows, chosen: Chosen | None, time: int) -> Piece:
 
 
 def forget_unheard(core: Core) -> None:
-    """Drop the unnamed views to which nobody listens, unless somebody creates or drops something just now."""
+    """Drop the unnamed views to which nobody listens, unless somebody creates or drops something just now.
+
+    In a database that is only read they are the writer's, who knows for whom they are.
+    """
+    if core.read_only:
+        return
     with core.lock:
         if not _unheard(core, core.catalog):
             return

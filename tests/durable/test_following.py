@@ -19,6 +19,7 @@ import pytest
 
 import ivm
 from ivm.durable import following
+from ivm.session.database import core_of
 from ivm.storage.record import HEADER, MAGIC
 from tests.durable.opening import contents, finish
 from tests.durable.workload import begin, steps
@@ -125,6 +126,19 @@ def test_views_listeners_and_snapshots_go_on(shop: ivm.Database, path: Path) -> 
             then.sql("SELECT count(*) FROM sale")
         with pytest.raises(ivm.AccessError, match="read_only"):
             db.sql("DELETE FROM sale")
+
+
+def test_who_stops_listening_here_takes_nothing_of_the_writers_along(shop: ivm.Database, path: Path) -> None:
+    with shop.subscribe("SELECT id FROM sale WHERE price > 3", name="dear"):
+        finish(shop)
+        with follower(path) as db:
+            for number in range(3):
+                db.subscribe("by_item").close()
+                shop.sql(f"CREATE VIEW w{number} AS SELECT 1 AS a; INSERT INTO sale (id, price) VALUES ({number}, 5)")
+                finish(shop)
+                db.refresh()
+                assert contents(db) == contents(shop)
+                assert core_of(db).catalog.content.keys() == core_of(shop).catalog.content.keys()
 
 
 def test_it_goes_on_by_itself_and_writes_nothing(shop: ivm.Database, path: Path) -> None:

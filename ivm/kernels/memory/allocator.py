@@ -34,7 +34,7 @@ def keep_freed_pages() -> bool:
     if _ARENAS not in os.environ:
         mallopt(_ARENA_MAX, 1)
     said = os.environ.get(_MAPPED, "")
-    mapped = int(said) if said.isdecimal() else _MAPPED_FROM
+    mapped = min(int(said), _MAPPED_FROM) if said.isdecimal() else _MAPPED_FROM
     return bool(mallopt(_TRIM_THRESHOLD, _KEPT)) and bool(mallopt(_MMAP_THRESHOLD, mapped))
 
 
