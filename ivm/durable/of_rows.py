@@ -12,13 +12,12 @@ from ivm.catalog.catalog import Catalog
 from ivm.durable.files import Files
 from ivm.durable.manifest import Manifest, Part, TableFiles, write_manifest
 from ivm.durable.payload import definition_of
+from ivm.durable.rows import PART_ROWS
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.certain import note
 from ivm.storage.directory import Directory
 from ivm.storage.log import log_name
 from ivm.storage.whole import InStorage
-
-_PART_ROWS = 1 << 20
 
 
 class DirectoryOfRows:
@@ -41,8 +40,8 @@ class DirectoryOfRows:
 
     def write(self, table: str, rows: pa.Table) -> None:
         """More rows of a table, with its columns. StorageError if they cannot be written."""
-        for first in range(0, rows.num_rows, _PART_ROWS):
-            some = rows.slice(first, _PART_ROWS)
+        for first in range(0, rows.num_rows, PART_ROWS):
+            some = rows.slice(first, PART_ROWS)
             written = self._files.write("rows", some.to_batches())
             self._tables.setdefault(table, []).append(Part(written, some.num_rows))
 

@@ -22,7 +22,7 @@ from ivm.trace.rows.rows_reader import Lives, RowsReader
 _LIVING = "living"
 _ROW, _TIME, _DIED = "row", "time", "died"
 _FAN = 2
-_PART_ROWS = 1 << 20
+PART_ROWS = 1 << 20
 """No part has more rows, so that several are read side by side."""
 
 
@@ -124,8 +124,8 @@ def write_rows(
     left = reader.since(since)
     alive, was_alive = reader.living(), left.living()
     kept, first = _left(stretches, reader.rows)
-    for start in range(first, reader.rows, _PART_ROWS):
-        stop = min(start + _PART_ROWS, reader.rows)
+    for start in range(first, reader.rows, PART_ROWS):
+        stop = min(start + PART_ROWS, reader.rows)
         stays = was_alive[start:stop]
         part = Part(files.write("rows", batches_of(left, names, start, stop)), int(np.count_nonzero(stays)))
         kept = (*kept, _Stretch(part, start, stop, np.flatnonzero(~stays)))
@@ -158,7 +158,7 @@ def _left(stretches: tuple[_Stretch, ...], rows: int) -> tuple[tuple[_Stretch, .
     first = stretches[-1].stop if stretches else 0
     if first == rows:
         return stretches, first
-    while stretches and stretches[-1].part.rows <= min(_FAN * (rows - first), _PART_ROWS // 2):
+    while stretches and stretches[-1].part.rows <= min(_FAN * (rows - first), PART_ROWS // 2):
         first, stretches = stretches[-1].first, stretches[:-1]
     return stretches, first
 
