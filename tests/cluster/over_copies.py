@@ -88,10 +88,15 @@ class OverCopies:
         """See `Transport.anew`."""
         return OverCopies(self._root, name, shards, self._history, self._moves, self.groups)
 
-    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Sequence[Sequence[Said]]]:
+    def rows(self, version: Version, tables: Sequence[str]) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
-        found = self._of_all(version, lambda resident: list(rows_for(resident, tables)))
-        return dict(zip(tables, [[each for several in found for each in several], *([] for _ in tables)], strict=False))
+
+        def of(name: str) -> list[list[Said]]:
+            return [
+                said for several in self._of_all(version, lambda each: list(rows_for(each, name))) for said in several
+            ]
+
+        return {name: of(name) for name in tables}
 
     def _selected(self, order: Order, selection: Selection) -> list[list[Said]]:
         """What shards have of a selection. A process may have been lost before, and what one has said may be, too."""

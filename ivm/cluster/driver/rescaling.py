@@ -43,7 +43,7 @@ def rescale(core: Core, driver: Driver, shards: int) -> None:
     def load(made: Driver) -> None:
         if driver.time:
             names = [table.name for table in core.catalog.tables]
-            made.commit_frames(driver.transport.rows(driver.version, names, shards), "diff")
+            made.commit_frames(driver.transport.rows(driver.version, names), "diff")
 
     with core.definitions:
         core.begin_defining(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -61,12 +61,11 @@ def answer(resident: Resident, question: Question) -> pa.Table:
     raise AssertionError(f"nobody asks for {question.kind}")
 
 
-def rows_for(resident: Resident, tables: Sequence[str]) -> Iterator[list[Said]]:
-    """A shard's rows of tables as what is said in a commit to other shards, some at a time; see `answer`."""
-    for name in tables:
-        table = resident.catalog.table(name)
-        for batch in answer(resident, Question("table", name)).to_batches(max_chunksize=_ROWS):
-            yield said_of([Change(table, batch)])
+def rows_for(resident: Resident, name: str) -> Iterator[list[Said]]:
+    """A shard's rows of a table as what is said in a commit to other shards, some at a time; see `answer`."""
+    table = resident.catalog.table(name)
+    for batch in answer(resident, Question("table", name)).to_batches(max_chunksize=_ROWS):
+        yield said_of([Change(table, batch)])
 
 
 def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:
