@@ -221,7 +221,12 @@ def test_over_shards_too(tmp_path):
 def test_a_folder_that_fails_at_any_step_has_each_change_once(tmp_path, monkeypatch):
     """Also where those who read its files take them away."""
     changes = pa.table({"x": [1], "_time": [1], "_diff": [1]})
-    steps = [(DirectoryFolder, "put", 0), (DirectoryFolder, "put", 1), (OpenDirectory, "rename", 0), (Path, "replace", 0)]
+    steps = [
+        (DirectoryFolder, "put", 0),
+        (DirectoryFolder, "put", 1),
+        (OpenDirectory, "rename", 0),
+        (Path, "replace", 0),
+    ]
     for number, (owner, name, skipped) in enumerate(steps):
         path, done, left = tmp_path / str(number), getattr(owner, name), [skipped]
 
