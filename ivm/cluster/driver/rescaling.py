@@ -23,17 +23,21 @@ from ivm.cluster.files.ledger import Ledger
 from ivm.durable.restore import bound_again
 from ivm.engine.transaction import Change
 from ivm.session.core import Core, engine_of
+from ivm.subscriptions.names import Named
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 
 
 @dataclass(frozen=True, slots=True)
 class _What:
-    """What is to be over new shards: what exists, at a logical time, with these batches; `load` brings the rows."""
+    """What is to be over new shards: what exists, at a logical time, with these batches, and what names have
+    acknowledged; `load` brings the rows.
+    """
 
     catalog: Catalog
     time: int
     batches: Mapping[str, int]
+    names: Mapping[str, Named]
     load: Callable[[Driver], object]
 
 
@@ -48,7 +52,9 @@ def rescale(core: Core, driver: Driver, shards: int) -> None:
     with core.definitions:
         core.begin_defining(None)
         with core.lock:
-            _move(core, driver, shards, _What(core.catalog, driver.time, driver.version.batches, load), driver.become)
+            names = dict(driver.listeners.names.each())
+            what = _What(core.catalog, driver.time, driver.version.batches, names, load)
+            _move(core, driver, shards, what, driver.become)
 
 
 def take_over(core: Core, driver: Driver, source: Core) -> None:
@@ -80,7 +86,7 @@ def take_over(core: Core, driver: Driver, source: Core) -> None:
             for view in catalog.views:
                 for each in view.calls:
                     core.functions.expect(each, view.name)
-            what = _What(catalog, engine.time, dict(engine.batches), load)
+            what = _What(catalog, engine.time, dict(engine.batches), {}, load)
             _move(core, driver, driver.transport.shards, what, become)
 
 
@@ -121,6 +127,8 @@ def _made(what: _What, transport: Transport, ledger: Ledger) -> Driver:
         made.put(view.name, installed, bound.oracle_sql)
     if not catalog.content:
         _defined(made, there, {}, {})  # so that there is a version, with the types that have names
+    if what.names:
+        made.tell_names(what.names)
     return made
 
 
