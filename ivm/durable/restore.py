@@ -27,14 +27,14 @@ from ivm.plan.node import Plan
 from ivm.session.core import Core, engine_of
 from ivm.session.defining import install
 from ivm.sql.bind import BoundQuery, bind, with_names
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Readable
 from ivm.trace.columns.segment import Segment
 from ivm.trace.index.arrangement import Arrangement
 
 _told = logging.getLogger("ivm")
 
 
-def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
+def restore(core: Core, storage: Readable, manifest: Manifest) -> OnDisk:
     """Bring a new, empty database to where the checkpoint was made; what there is of it on disk.
 
     StorageError if a table cannot be read. Views whose state cannot, or was not kept by the same plan, are filled anew,
