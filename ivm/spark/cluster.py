@@ -113,11 +113,13 @@ class OnSpark:
         """See `Transport.anew`. Cost: some seconds, in which workers start."""
         return OnSpark(self._spark.anew(shards), self._root._replace(under=folder_in(name)))
 
-    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Any]:
+    def rows(
+        self, version: Version, tables: Sequence[str], shards: int, part: int = 0, of: int = 1
+    ) -> Mapping[str, Any]:  # fmt: skip
         """See `Transport.rows`: they go from worker to worker."""
         if not tables:
             return {}
-        text = tasks.rows_text(self._root, self.shards, version, tables, shards)
+        text = tasks.rows_text(self._root, self.shards, version, tables, shards, part, of)
         return dict.fromkeys(tables, _Sent(self._spark.read(f"{_TASKS}.moved_rows", text, FRAMES)))
 
     def _selected(self, order: Order, selection: Selection) -> DataFrame:

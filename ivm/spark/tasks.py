@@ -81,9 +81,11 @@ def question_text(
     return _about(root, shards, version, question=question.text().decode(), columns=said)
 
 
-def rows_text(root: Root, shards: int, version: Version, tables: Sequence[str], to: int) -> bytes:
-    """What `moved_rows` is told, as bytes: which tables, and to how many shards."""
-    return _about(root, shards, version, tables=tables, to=to)
+def rows_text(
+    root: Root, shards: int, version: Version, tables: Sequence[str], to: int, part: int, of: int
+) -> bytes:  # fmt: skip
+    """What `moved_rows` is told, as bytes: which tables, to how many shards, and which of so many parts."""
+    return _about(root, shards, version, tables=tables, to=to, part=part, of=of)
 
 
 def selection_text(root: Root, order: Order, selection: Selection) -> bytes:
@@ -202,10 +204,10 @@ def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 
 
 def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
-    """The rows of tables that a shard has, as of a version, as messages to so many other shards."""
+    """A part of the rows of tables that a shard has, as of a version, as messages to so many other shards."""
     with _reading(text, shard) as (said, resident):
         shards = said["to"]  # of which nobody knows yet what groups they are in
-        for each in rows_for(resident, said["tables"]):
+        for each in rows_for(resident, said["tables"], said["part"], said["of"]):
             yield from framed((to, 0, payload) for to, payload in messages_of(each, shards, shards))
 
 

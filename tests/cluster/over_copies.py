@@ -88,9 +88,11 @@ class OverCopies:
         """See `Transport.anew`."""
         return OverCopies(self._root, name, shards, self._history, self._moves, self.groups)
 
-    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Sequence[Sequence[Said]]]:
+    def rows(
+        self, version: Version, tables: Sequence[str], shards: int, part: int = 0, of: int = 1
+    ) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
-        found = self._of_all(version, lambda resident: list(rows_for(resident, tables)))
+        found = self._of_all(version, lambda resident: list(rows_for(resident, tables, part, of)))
         return dict(zip(tables, [[each for several in found for each in several], *([] for _ in tables)], strict=False))
 
     def _selected(self, order: Order, selection: Selection) -> list[list[Said]]:
