@@ -35,15 +35,19 @@ class Functions(NamedTuple):
 class Changes:
     """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds.
 
-    `messages`: gives what it has for each of so many groups; `sent`: messages to shards, in frames of `worker.FRAMES`,
-    each of which is for one. `scans`: for rows that tasks read themselves, a table and an argument for each task.
+    `messages`: gives what it has for each of so many groups, and what shards have; it is called once. `scans`: for
+    rows that tasks read themselves, a table and an argument for each task.
     """
 
     frames: Mapping[str, DataFrame]
     rows: Mapping[str, pa.Table]
     messages: Callable[[int], Sequence[Message]] = lambda groups: ()
-    sent: Sequence[DataFrame] = ()
     scans: Sequence[tuple[str, bytes]] = ()
+
+    @property
+    def are_here(self) -> bool:
+        """Whether there is nothing that Spark has, or tasks are to read."""
+        return not (self.frames or self.scans)
 
 
 class Bringer:

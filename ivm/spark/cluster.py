@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -37,14 +38,19 @@ if TYPE_CHECKING:
 _TASKS = "ivm.spark.tasks"
 FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest", f"{_TASKS}.rows_of_files")
 _SAID = ("shard", "payload")
+_HAD = ("dst", "payload")
 _ANSWER = "shard int, payload binary"
 
 
-@dataclass(frozen=True)
-class _Sent:
-    """Rows that are messages to shards already."""
+_Brings = Callable[[Order, int, tasks.Root], Sequence[Message]]
+"""What shards have, as messages of an order to so many groups, those that are large in files of a root."""
 
-    frame: DataFrame
+
+@dataclass(frozen=True)
+class _Had:
+    """Rows that other shards have."""
+
+    brings: _Brings
 
 
 class OnSpark:
@@ -77,24 +83,25 @@ class OnSpark:
         return self._spark.session.sparkContext.defaultParallelism
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are DataFrames, of rows or of messages, selections, or queries over files in
-        parts. Unlike for such a query whose files are not read alike everywhere.
+        """See `Transport.run`; frames are DataFrames, what shards have, selections, or queries over files in parts.
+        Unlike for such a query whose files are not read alike everywhere.
         """
-        sent = {id(each): each.frame for each in frames.values() if isinstance(each, _Sent)}
-        sent |= {id(each): self._selected(order, each) for each in frames.values() if isinstance(each, Selection)}
+        had: list[_Brings] = [each.brings for each in frames.values() if isinstance(each, _Had)]
+        had += [partial(self._selected, each) for each in frames.values() if isinstance(each, Selection)]
         files = {name: each for name, each in frames.items() if isinstance(each, FileParts)}
-        rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent | FileParts | Selection)}
+        rows = {name: each for name, each in frames.items() if not isinstance(each, _Had | FileParts | Selection)}
         text = tasks.order_text(order, self._root, {name: self.declared[name] for name in (*rows, *files)}, mode)
         said = said_of(given)
 
         def messages(groups: int) -> Sequence[Message]:
-            return by_file(self._files, messages_of(said, order.shards, groups), order.version, 1)
+            own = by_file(self._files, messages_of(said, order.shards, groups), order.version, 1)
+            return [*own, *(message for brings in had for message in brings(order, groups, self._root))]
 
         read = {name: found for name, each in rows.items() if (found := _scans(name, each)) is not None}
         left = {name: each for name, each in rows.items() if name not in read}
         scans = [each for several in read.values() for each in several]
         scans += [(name, argument) for name, each in files.items() for argument in each.arguments]
-        statuses = self._run(text, order, Changes(left, {}, messages, [*sent.values()], scans))
+        statuses = self._run(text, order, Changes(left, {}, messages, scans))
         unlike = [
             each.failure for each in statuses if each.failure is not None and each.failure.kind == Unlike.__name__
         ]
@@ -102,7 +109,7 @@ class OnSpark:
             raise Unlike(unlike[0].message)
         if unlike:
             # No shard has begun. Spark reads more kinds of files.
-            statuses = self._run(text, order, Changes(rows, {}, messages, [*sent.values()]))
+            statuses = self._run(text, order, Changes(rows, {}, messages))
         return statuses
 
     def _run(self, text: bytes, order: Order, changes: Changes) -> Sequence[Status]:
@@ -113,19 +120,27 @@ class OnSpark:
         """See `Transport.anew`. Cost: some seconds, in which workers start."""
         return OnSpark(self._spark.anew(shards), self._root._replace(under=folder_in(name)))
 
-    def rows(
-        self, version: Version, tables: Sequence[str], shards: int, part: int = 0, of: int = 1
-    ) -> Mapping[str, Any]:  # fmt: skip
-        """See `Transport.rows`: they go from worker to worker."""
-        if not tables:
-            return {}
-        text = tasks.rows_text(self._root, self.shards, version, tables, shards, part, of)
-        return dict.fromkeys(tables, _Sent(self._spark.read(f"{_TASKS}.moved_rows", text, FRAMES)))
+    def rows(self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1) -> Mapping[str, Any]:
+        """See `Transport.rows`: what is large goes from worker to worker, by files."""
+        return {name: _Had(partial(self._moved, version, name, (part, of))) for name in tables}
 
-    def _selected(self, order: Order, selection: Selection) -> DataFrame:
+    def _moved(
+        self, version: Version, table: str, part: tuple[int, int], order: Order, groups: int, root: tasks.Root
+    ) -> Sequence[Message]:  # fmt: skip
+        """What shards have of a part of a table, as messages to those of an order, whose files are in a root."""
+        text = tasks.rows_text(self._root, self.shards, version, table, part, tasks.Target(root, order, groups))
+        return self._had(f"{_TASKS}.moved_rows", text)
+
+    def _selected(self, selection: Selection, order: Order, groups: int, root: tasks.Root) -> Sequence[Message]:
         """What shards have of a selection, as messages to each other."""
-        text = tasks.selection_text(self._root, order, selection)
-        return self._spark.read(f"{_TASKS}.selected_rows", text, FRAMES)
+        version = Version(order.version - 1, order.published)
+        text = tasks.selection_text(self._root, self.shards, version, selection, tasks.Target(root, order, groups))
+        return self._had(f"{_TASKS}.selected_rows", text)
+
+    def _had(self, function: str, text: bytes) -> list[Message]:
+        """The messages that shards make of what they have. Cost: here `ROOM` bytes for each of them."""
+        found = self._spark.answers(function, text, FRAMES)
+        return [Message(*each) for table in found for each in zip(*(table[n].to_pylist() for n in _HAD), strict=True)]
 
     def settle(self, published: Version) -> None:
         """Shards are told by the next order."""

@@ -33,17 +33,13 @@ ADVISED = {
 }
 """What makes commits faster after a pause or a loss."""
 
-BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
-BOUNDED = str(1 << 26)
-"""The bytes of a batch where messages are large."""
-
 OF_SESSION = {
     # A job of a commit goes over partitions that are shards: nothing may split, merge or measure them in between.
     "spark.sql.adaptive.enabled": "false",
     # Few rows are a batch, and large messages go by files: that keeps batches below what Arrow can count.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
     # Spark adds up the bytes of a batch anew for each of its rows, unless it may have any number of them.
-    BATCH_BYTES: str((1 << 31) - 1),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 """Settings of queries: commits run in a session of their own, which has these whatever the user's has."""
 

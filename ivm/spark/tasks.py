@@ -39,6 +39,7 @@ from ivm.intake.change_feed import with_diffs
 from ivm.intake.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
+from ivm.spark.bringing import ROOM
 from ivm.spark.keeper import threads
 from ivm.spark.meeting import answer_of
 from ivm.spark.worker import framed
@@ -81,17 +82,28 @@ def question_text(
     return _about(root, shards, version, question=question.text().decode(), columns=said)
 
 
+class Target(NamedTuple):
+    """Whom messages are for: so many groups of the shards of an order, whose files are in a root."""
+
+    root: Root
+    order: Order
+    groups: int
+
+    def plain(self) -> dict[str, Any]:
+        """What `_to` is told, as plain values."""
+        return {"root": self.root, "version": self.order.version, "shards": self.order.shards, "groups": self.groups}
+
+
 def rows_text(
-    root: Root, shards: int, version: Version, tables: Sequence[str], to: int, part: int, of: int
+    root: Root, shards: int, version: Version, table: str, part: tuple[int, int], to: Target
 ) -> bytes:  # fmt: skip
-    """What `moved_rows` is told, as bytes: which tables, to how many shards, and which of so many parts."""
-    return _about(root, shards, version, tables=tables, to=to, part=part, of=of)
+    """What `moved_rows` is told, as bytes: the rows of which table, as of a version, and which of how many parts."""
+    return _about(root, shards, version, table=table, part=part, to=to.plain())
 
 
-def selection_text(root: Root, order: Order, selection: Selection) -> bytes:
-    """What `selected_rows` is told, as bytes: what to select as of the version before that of the order."""
-    version = Version(order.version - 1, order.published)
-    return _about(root, order.shards, version, selection=selection.plain())
+def selection_text(root: Root, shards: int, version: Version, selection: Selection, to: Target) -> bytes:
+    """What `selected_rows` is told, as bytes: what to select as of a version."""
+    return _about(root, shards, version, selection=selection.plain(), to=to.plain())
 
 
 def _about(root: Root, shards: int, version: Version, **more: Any) -> bytes:
@@ -204,11 +216,9 @@ def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 
 
 def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
-    """A part of the rows of tables that a shard has, as of a version, as messages to so many other shards."""
+    """A part of the rows of a table that a shard has, as of a version, as messages to other shards."""
     with _reading(text, shard) as (said, resident):
-        shards = said["to"]  # of which nobody knows yet what groups they are in
-        for each in rows_for(resident, said["tables"], said["part"], said["of"]):
-            yield from framed((to, 0, payload) for to, payload in messages_of(each, shards, shards))
+        yield from _to(said["to"], rows_for(resident, said["table"], *said["part"]))
 
 
 def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
@@ -216,11 +226,15 @@ def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     from ivm.cluster.shard.selecting import selected  # noqa: PLC0415  DuckDB, which other tasks need not load
 
     with _reading(text, shard) as (said, resident):
-        root, shards = Root(*said["root"]), said["shards"]
-        files = Files(folder_of(root.address, root.under))
-        found = selected(resident, Selection.of(said["selection"]), shards)
-        # Nobody knows yet what groups they are in.
-        yield from framed((to, 0, each) for to, each in _sent(files, said["version"] + 1, shards, shards, found))
+        yield from _to(said["to"], selected(resident, Selection.of(said["selection"]), said["to"]["shards"]))
+
+
+def _to(to: Mapping[str, Any], said: Iterator[list[Said]]) -> Iterator[pa.RecordBatch]:
+    """What is said as frames of messages, of which so many bytes as the driver has room for are no file."""
+    root = Root(*to["root"])
+    files = Files(folder_of(root.address, root.under))
+    messages = _sent(files, to["version"], to["shards"], to["groups"], said, ROOM)
+    yield from framed((group, 0, payload) for group, payload in messages)
 
 
 def _answered(text: bytes, shard: int) -> pa.Table:

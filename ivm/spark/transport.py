@@ -37,7 +37,7 @@ from ivm.spark.home import Home
 from ivm.spark.keepers import Keepers, Unreached
 from ivm.spark.pool import Pool, release, taken
 from ivm.spark.sessions import is_running, own_session, scheduled_apart, settings_of, tell_once
-from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check, is_kept, side_by_side
+from ivm.spark.settings import check, is_kept, side_by_side
 from ivm.spark.worker import (
     FRAMES,
     PLACES,
@@ -119,17 +119,16 @@ class SparkTransport:
 
         The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: a
         request to each keeper and level, and before them, for rows that are Spark's, a job that makes messages of
-        them. Where keepers are not all reached, and where messages of shards are `sent`, a Spark job of `levels`
-        stages, and one more for DataFrames. Nothing grows with the rows on the driver but what it holds.
+        them. Where keepers are not all reached a Spark job of `levels` stages, and one more for DataFrames. Nothing
+        grows with the rows on the driver but what it holds.
         """
         with self._working():
             if not self._is_balanced():
                 self._place()
-            changes = self._brought(order, changes)
-            statuses = self._by_keepers(order, levels, changes)
+            held, changes = self._brought(order, changes)
+            statuses = self._by_keepers(order, levels, held) if changes.are_here else None
             if statuses is None:
-                with self._bounded(bool(changes.sent)):
-                    rows = self._chain(order, levels, changes).collect()
+                rows = self._chain(order, levels, changes, held).collect()
                 places = {row.dst: row.place for row in rows}
                 self.places = {s: places[s % self.tasks] for s in range(self.shards) if s % self.tasks in places}
                 statuses = sorted(Status(row.dst, row.level, bytes(row.payload)) for row in rows)
@@ -157,7 +156,7 @@ class SparkTransport:
                 return [pa.ipc.open_stream(stream).read_all() for _, stream in found]
             except Unreached as error:
                 direct.told(error)
-        return [self.read(function, argument, schema).toArrow()]
+        return [self.read(function, argument, schema, self._session).toArrow()]
 
     def apart(self, settings: Mapping[str, str]) -> SparkSession:
         """A new session beside the user's, with these settings of queries."""
@@ -196,27 +195,26 @@ class SparkTransport:
         keepers = self._keepers
         return keepers if keepers is not None and keepers.are_there(self.places.values()) else None
 
-    def _brought(self, order: bytes, changes: Changes) -> Changes:
-        """The same, where levels need no job: with rows that are Spark's as messages that the driver holds by now.
+    def _brought(self, order: bytes, changes: Changes) -> tuple[list[Message], Changes]:
+        """The messages that the driver holds, and the changes that are none yet. Where levels need no job, rows that
+        are Spark's are such messages by now.
 
         They stay these whatever happens at a level: a DataFrame that is used again might have other rows.
         """
-        if not (changes.frames or changes.scans) or changes.sent or self._reached() is None:
-            return changes
+        held = self._held(order, changes)
+        if changes.are_here or self._reached() is None:
+            return held, changes
         brought = self._bringer.messages(order, self.tasks, changes)
-        if brought is None:
-            return changes
-        held = [*self._held(order, changes), *brought]
-        return Changes({}, {}, lambda groups: held)
+        return (held, changes) if brought is None else ([*held, *brought], Changes({}, {}))
 
-    def _by_keepers(self, order: bytes, levels: int, changes: Changes) -> list[Status] | None:
-        """The same as a job, without one; None if somebody cannot be reached, or the rows are Spark's."""
-        if changes.frames or changes.sent or changes.scans or (keepers := self._reached()) is None:
+    def _by_keepers(self, order: bytes, levels: int, held: Sequence[Message]) -> list[Status] | None:
+        """The same as a job, without one; None if somebody cannot be reached."""
+        if (keepers := self._reached()) is None:
             return None
         stages = [self._stage(order, level, levels, {}) for level in range(1, levels + 1)]
         places = {group: self.places[group] for group in range(self.tasks)}
         try:
-            found = direct.run(keepers, places, stages, _by_group(self._held(order, changes)))
+            found = direct.run(keepers, places, stages, _by_group(held))
         except Unreached as error:  # by Spark it goes on whatever has died
             direct.told(error)
             return None
@@ -229,9 +227,9 @@ class SparkTransport:
     def _home(self) -> Home | None:
         return None if self._keepers is None else self._keepers.home
 
-    def _chain(self, order: bytes, levels: int, changes: Changes) -> DataFrame:
+    def _chain(self, order: bytes, levels: int, changes: Changes, held: Sequence[Message]) -> DataFrame:
         """The job of a commit: its stages, one behind the other."""
-        frames, given = self._first(order, changes)
+        frames, given = self._first(order, changes, held)
         for level in range(1, levels + 1):
             stage = self._stage(order, level, levels, given if level == 1 else {})
             source = self._anchor
@@ -245,32 +243,21 @@ class SparkTransport:
         assert frames is not None
         return frames
 
-    def _first(self, order: bytes, changes: Changes) -> tuple[DataFrame | None, dict[int, list[bytes]]]:
+    def _first(
+        self, order: bytes, changes: Changes, held: Sequence[Message]
+    ) -> tuple[DataFrame | None, dict[int, list[bytes]]]:
         """The messages of the first level: as a frame, and those that go with the task."""
-        frames = [*self._bringer.frames(order, self.tasks, changes), *changes.sent]
-        held = self._held(order, changes)
+        frames = self._bringer.frames(order, self.tasks, changes)
         if sum(len(payload) for _, payload in held) > MOST_GIVEN:
             frames.append(self._bringer.of_driver(held))
-            held = []
+            held = ()
         return together(frames) if frames else None, _by_group(held)
 
     def _held(self, order: bytes, changes: Changes) -> list[Message]:
-        """What the driver has for groups itself."""
+        """What the driver has for groups itself, and what shards have."""
         ingest = named(self._functions.ingest)
         made = (ingest(order, self.tasks, table, iter(rows.to_batches()), None) for table, rows in changes.rows.items())
         return [*changes.messages(self.tasks), *itertools.chain.from_iterable(made)]
-
-    @contextmanager
-    def _bounded(self, are_large: bool) -> Iterator[None]:
-        """Batches of frames are bounded by their bytes too, if messages are large."""
-        if not are_large:
-            yield
-            return
-        self._session.conf.set(BATCH_BYTES, BOUNDED)
-        try:
-            yield
-        finally:
-            self._session.conf.set(BATCH_BYTES, OF_SESSION[BATCH_BYTES])
 
     @contextmanager
     def _working(self) -> Iterator[None]:

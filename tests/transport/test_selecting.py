@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import ivm
 import ivm.spark
+from ivm.spark.cluster import carrier_of
 from ivm.spark.database import SparkDatabase
 from tests.cluster import test_writing as writing
 from tests.cluster.test_joined import OF_SHARDS as JOINED
@@ -38,6 +40,27 @@ def test_each_shard_answers_from_its_own_rows(pair):
         with nothing_comes_here(db):
             found = said(db, text)
         assert found == said(one, text), text
+    same(one, db)
+
+
+def test_it_takes_no_job_where_the_processes_of_shards_are_reached(pair, spark, monkeypatch):
+    def jobs() -> set[int]:
+        return set(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+    one, db = pair
+    transport, text = carrier_of(db._driver)._spark, "INSERT INTO bag SELECT city, id FROM sale WHERE id < 7"
+    until = time.monotonic() + 30
+    while transport._reached() is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    before = jobs()
+    assert said(db, text) == said(one, text)
+    created = "CREATE OR REPLACE TABLE made_anew AS SELECT id, city FROM sale"
+    assert said(db, created) == said(one, created)
+    assert jobs() == before
+    monkeypatch.setattr(transport, "_reached", lambda: None)
+    assert said(db, text) == said(one, text)
+    assert len(jobs()) > len(before)
     same(one, db)
 
 

@@ -62,7 +62,7 @@ def rescale(core: Core, driver: Driver, shards: int, tell: Tell) -> None:
         old, rows = driver.transport, driver.sizes()
         for tables, part, of in stretches_elsewhere(core.catalog.tables, rows, old.shards):
             names = [table.name for table in tables]
-            made.bring(names, (), old.rows(driver.version, names, shards, part, of))
+            made.bring(names, (), old.rows(driver.version, names, part, of))
             for name in names:
                 tell(Progress(name, int(rows[name]) * (part + 1) // of, int(rows[name])))
 

@@ -47,11 +47,9 @@ class Transport(Protocol):
         """So many new shards beside these, to which nothing has happened up to a time, for the chain of a name."""
         ...
 
-    def rows(
-        self, version: Version, tables: Sequence[str], shards: int, part: int = 0, of: int = 1
-    ) -> Mapping[str, Any]:  # fmt: skip
-        """The rows of tables as of a version, or one of so many parts of them, as frames that `run` takes to so many
-        new shards; see `anew`.
+    def rows(self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1) -> Mapping[str, Any]:
+        """The rows of tables as of a version, or one of so many parts of them, as frames that `run` takes to new
+        shards; see `anew`.
         """
         ...
 
@@ -133,10 +131,10 @@ class InProcess:
         return parts(said, self.shards, 1)[0]
 
     def rows(
-        self, version: Version, tables: Sequence[str], shards: int, part: int = 0, of: int = 1
-    ) -> Mapping[str, Sequence[Sequence[Said]]]:  # fmt: skip
+        self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1
+    ) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
-        return {name: [said for each in self.residents for said in rows_for(each, [name], part, of)] for name in tables}
+        return {name: [said for each in self.residents for said in rows_for(each, name, part, of)] for name in tables}
 
     def _selected(self, selection: Selection) -> list[list[Said]]:
         from ivm.cluster.shard.selecting import selected  # noqa: PLC0415  DuckDB, which other commits need not load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -61,15 +61,14 @@ def answer(resident: Resident, question: Question) -> pa.Table:
     raise AssertionError(f"nobody asks for {question.kind}")
 
 
-def rows_for(resident: Resident, tables: Sequence[str], part: int, of: int) -> Iterator[list[Said]]:
-    """One of so many parts of a shard's rows of tables, as what is said in a commit to other shards, some at a time; of
-    rows that each shard has only those of the first one.
+def rows_for(resident: Resident, name: str, part: int, of: int) -> Iterator[list[Said]]:
+    """One of so many parts of a shard's rows of a table, as what is said in a commit to other shards, some at a time;
+    of rows that each shard has only what the first one says.
     """
-    for name in tables:
-        table = resident.catalog.table(name)
-        if not (resident.number and table.replicated):
-            for batch in resident.engine.tables[name].part(part, of).to_batches(max_chunksize=_ROWS):
-                yield said_of([Change(table, batch)])
+    table = resident.catalog.table(name)
+    if not (resident.number and table.replicated):
+        for batch in resident.engine.tables[name].part(part, of).to_batches(max_chunksize=_ROWS):
+            yield said_of([Change(table, batch)])
 
 
 def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:
