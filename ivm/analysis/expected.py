@@ -16,6 +16,7 @@ from math import exp, inf, prod
 from ivm.analysis.ranges import value_range
 from ivm.analysis.selectivity import given, implies, selectivity
 from ivm.catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
+from ivm.sql.ir.functions import function_of
 from ivm.sql.ir.rebuild import Row
 from ivm.sql.ir.reference import Reference
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
@@ -27,7 +28,8 @@ ValuesOf = Callable[[str, int], float | None]
 
 GUESSED, _ABOUT = inf, 3.0
 """The doubt in the values of a column of which nothing is known, and in those that some rows tell of."""
-_DAYS, _YEARS, _NAMES = 2_500.0, 7.0, 25.0
+_DAYS, _YEARS, _FEW = 2_500.0, 7.0, 25.0
+"""The days and years that there are, and the values of whatever repeats in a small table."""
 _SHARE = 0.1
 """The share of a column's rows that are distinct values, where nothing is known."""
 _TOGETHER, _GUESSED = 0.5, 0.25
@@ -144,22 +146,36 @@ def table(
     have; of `sizes`, by name.
     """
     rows, every = sizes.get(name, 0.0), frozenset(range(len(row)))
+    referred = [(key, name, key, rows) for key in keys]
+    referred += [
+        (each.columns, each.table, each.referenced, sizes[each.table]) for each in refers if each.table in sizes
+    ]
     domains: dict[tuple[int, ...], dict[Domain, float]] = {}
-    for key in keys:
-        domains.setdefault(key, {})[name, key] = rows
-    for each in refers:
-        if each.table in sizes:
-            domains.setdefault(each.columns, {})[each.table, each.referenced] = sizes[each.table]
+    for columns, owner, key, size in referred:
+        domains.setdefault(columns, {})[owner, key] = size
     unique = {columns for columns, within in domains.items() if (name, columns) in within}
 
     def count(columns: tuple[int, ...]) -> float:
         return rows if columns in unique else filled(min(domains[columns].values()), rows)
 
+    def parts(column: int) -> dict[Domain, float]:
+        """The columns of which it has some values, being one of several columns of a key or a reference."""
+        found: dict[Domain, float] = {}
+        for columns, owner, key, size in referred:
+            if column in columns:
+                one = key[columns.index(column)]
+                found[owner, (one,)] = values(owner, one) or _usual(row[column].type, size)
+        # Each refers to the next.
+        least = min((size for (owner, _), size in found.items() if owner != name), default=inf)
+        return {domain: min(size, least) for domain, size in found.items()}
+
     def find(column: int) -> Values:
         if (column,) in domains:
             return Values(count((column,)), domains[column,])
-        known = values(name, column)
-        return Values(_usual(row[column].type, rows), {}, GUESSED) if known is None else Values(known, {}, _ABOUT)
+        known, within = values(name, column), parts(column)
+        if known is None:
+            return Values(min((_usual(row[column].type, rows), *within.values())), within, GUESSED)
+        return Values(known, within, _ABOUT)
 
     def known() -> Iterable[Together]:
         for columns, within in domains.items():
@@ -206,7 +222,8 @@ def filtered(below: Expected, predicates: Sequence[Scalar], held: Sequence[Scala
 
     def distinct(column: int) -> float | None:
         values = below.values(column)
-        return None if values.guessed else values.count
+        few = values.count * function_of("eq").holds < 1.0
+        return values.count if few or not values.guessed else None
 
     fixed: dict[int, float] = {}
     share, known = 1.0, 1.0
@@ -355,4 +372,4 @@ def _usual(type_: SqlType, rows: float) -> float:
         return 2.0
     if type_ == DATE:
         return _DAYS
-    return max(min(rows, _NAMES), rows**0.5) if type_ == VARCHAR else rows * _SHARE
+    return max(min(rows, _FEW), rows**0.5 if type_ == VARCHAR else rows * _SHARE)

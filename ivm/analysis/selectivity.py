@@ -9,6 +9,8 @@ from ivm.sql.ir.functions import function_of
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, Value
 
 _UNKNOWN = 0.5
+_EITHER = 0.5
+"""The share of rows in which one column is less than another one: nobody chose either."""
 _WANTED, _LETTER = 0.3, 0.8
 """The share of texts that match a pattern without letters, and what each letter leaves of it."""
 ELEMENTS = 4.0
@@ -32,8 +34,10 @@ def selectivity(predicate: Scalar, distinct: Callable[[int], float | None] | Non
             return 1.0 - selectivity(inner, distinct)
         case Call("eq" | "in", args):
             counts = [] if distinct is None else [distinct(each.index) for each in args if isinstance(each, Column)]
-            share = 1.0 / max((count for count in counts if count), default=1.0 / function_of("eq").holds)
-            return min(1.0, (len(args) - 1 if predicate.function == "in" else 1) * share)
+            known, wanted = max((count for count in counts if count), default=None), float(max(1, len(args) - 1))
+            return min(1.0, wanted / (1.0 / function_of("eq").holds - 1.0 + wanted if known is None else known))
+        case Call("lt" | "le" | "gt" | "ge", (Column(), Column())):
+            return _EITHER
         case Call("like" | "ilike", (_, Literal(str() as pattern), *_)):
             letters = sum(each not in "%_" for each in pattern)
             return min(function_of("like").holds, _WANTED * _LETTER**letters)

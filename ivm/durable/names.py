@@ -10,18 +10,16 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from contextlib import closing
 
 from ivm.catalog.errors import StorageError
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Readable, Storage, read_file
 from ivm.subscriptions.names import Named
 
 NAME = "SUBSCRIPTIONS"
-_ASIDE = "SUBSCRIPTIONS.new"
 _FIRST_LINE = re.compile(rb"ivm subscriptions, format 1, crc32 ([0-9a-f]{8})\n")
 
 
-def read_names(storage: Storage) -> dict[str, Named]:
+def read_names(storage: Readable) -> dict[str, Named]:
     """The names there are. StorageError if the file is damaged, or of another release."""
     if NAME not in storage.names():
         return {}
@@ -56,11 +54,7 @@ def write_names(storage: Storage, names: Mapping[str, Named]) -> None:
     }
     text = json.dumps(plain, separators=(",", ":")).encode()
     try:
-        with closing(storage.create(_ASIDE)) as file:
-            file.write(0, [b"ivm subscriptions, format 1, crc32 %08x\n" % zlib.crc32(text), text])
-            file.sync()
-        storage.rename(_ASIDE, NAME)
-        storage.sync_names()
+        storage.replace(NAME, b"ivm subscriptions, format 1, crc32 %08x\n" % zlib.crc32(text) + text)
     except OSError as error:
         raise StorageError(
             f"cannot note what subscriptions have acknowledged: {storage.where(NAME)} cannot be written: "

@@ -17,7 +17,7 @@ from ivm.session.subscribed_queries import forget_unheard
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
 from ivm.storage.pinned import pinned
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Readable
 
 
 def held(
@@ -67,7 +67,7 @@ def seen(
 
 
 @contextmanager
-def _recovering(core: Core, storage: Storage, progress: Told | None) -> Iterator[Told | None]:
+def _recovering(core: Core, storage: Readable, progress: Told | None) -> Iterator[Told | None]:
     """What to tell `progress`. StorageError for whatever comes of files that hold what ivm does not write."""
     raised: list[BaseException] = []
 

@@ -34,9 +34,9 @@ from ivm.engine.installing import Progress
 from ivm.intake.incoming import default_values
 from ivm.session.core import Core, engine_of
 from ivm.storage.certain import check_end
-from ivm.storage.log import Durability, Log, first_of, log_files, log_name, reason
+from ivm.storage.log import Durability, Log, begun, first_of, log_files, log_name, reason
 from ivm.storage.record import Record, Torn, records
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Readable, Storage, read_file
 
 _told = logging.getLogger("ivm")
 
@@ -61,10 +61,9 @@ def open_storage(
         there = read_names(storage)
         engine_of(core).listeners.names.begin(there)
         log, on_disk = recover(core, storage, progress)
-        if log is not None:
-            journal = engine_of(core).journal = Journal(storage, log, durability, interval)
-            journal.keep_names(engine_of(core).listeners.names)
-            core.checkpoints = Checkpoints(core, storage, journal, on_disk)
+        journal = engine_of(core).journal = Journal(storage, log, durability, interval)
+        journal.keep_names(engine_of(core).listeners.names)
+        core.checkpoints = Checkpoints(core, storage, journal, on_disk)
     except BaseException:
         storage.close()
         raise
@@ -83,18 +82,15 @@ class Reached(NamedTuple):
     torn: Torn | None
 
 
-def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple[Log | None, OnDisk]:
+def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple[Log, OnDisk]:
     """Bring a new, empty database to where `storage` ends, see `reached`.
 
-    Returns the log, to be written further, if it may be, and what there is of the checkpoint. What a crash left behind
-    the last whole record is cut off, kept beside, and said; where nothing may be written it is left alone, since
-    another process may just be writing it.
+    Returns the log, to be written further, and what there is of the checkpoint. What a crash left behind the last whole
+    record is cut off, kept beside, and said.
     """
     there = reached(core, storage, progress)
-    if not storage.writable:
-        return None, there.on_disk
     if there.data is None:
-        return _begin(storage), there.on_disk
+        return Log(storage, log_name(1), begun(storage, log_name(1)), 0, 0), there.on_disk
     file = storage.open(there.name)
     if there.torn is not None:
         _cut_off(storage, there.name, there.data, there.number, there.size)
@@ -105,7 +101,7 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     return Log(storage, there.name, file, there.number, there.size), there.on_disk
 
 
-def reached(core: Core, storage: Storage, progress: Told | None, *, fills: bool = True) -> Reached:
+def reached(core: Core, storage: Readable, progress: Told | None, *, fills: bool = True) -> Reached:
     """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
 
     Nothing is written. StorageError for what is wrong, but for what a crash may leave at the end of a log, and for one
@@ -116,11 +112,7 @@ def reached(core: Core, storage: Storage, progress: Told | None, *, fills: bool 
     """
     manifest = read_manifest(storage)
     record = 0 if manifest is None else manifest.record
-    files = {
-        name: read_file(storage, name, mapped=storage.writable)
-        for name in log_files(storage)
-        if first_of(name) > record
-    }
+    files = {name: read_file(storage, name) for name in log_files(storage) if first_of(name) > record}
     if not files and (manifest is not None or storage.names()):
         raise StorageError(
             f"cannot open database {storage.where()}: {log_name(record + 1)} is missing, with which its log begins; "
@@ -167,16 +159,7 @@ def _cut_off(storage: Storage, name: str, data: pa.Buffer, number: int, size: in
     _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off%s", where, left, beside)
 
 
-def _begin(storage: Storage) -> Log:
-    """A log without records."""
-    name = log_name(1)
-    file = storage.create(name)
-    file.sync()
-    storage.sync_names()
-    return Log(storage, name, file, 0, 0)
-
-
-def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: Known) -> _End:
+def _read(data: pa.Buffer, storage: Readable, name: str, number: int, known: Known) -> _End:
     """Take over the records of a file, which follow record `number`."""
     where, size = storage.where(name), 0
     for record in records(data, number + 1, where):

@@ -27,14 +27,14 @@ from ivm.plan.node import Plan
 from ivm.session.core import Core, engine_of
 from ivm.session.defining import install
 from ivm.sql.bind import BoundQuery, bind, with_names
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Readable
 from ivm.trace.columns.segment import Segment
 from ivm.trace.index.arrangement import Arrangement
 
 _told = logging.getLogger("ivm")
 
 
-def restore(core: Core, storage: Storage, manifest: Manifest, *, fills: bool = True) -> OnDisk:
+def restore(core: Core, storage: Readable, manifest: Manifest, *, fills: bool = True) -> OnDisk:
     """Bring a new, empty database to where the checkpoint was made; what there is of it on disk.
 
     `fills`: False leaves views out, which are known all the same.

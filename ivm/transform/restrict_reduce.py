@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import reduce
 from math import prod
@@ -12,7 +13,7 @@ from ivm.analysis.unique_keys import unique_keys
 from ivm.sql.ir.conditions import comparison
 from ivm.sql.ir.rebuild import map_inputs, offsets, row
 from ivm.sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
-from ivm.sql.ir.scalar import Column, Scalar
+from ivm.sql.ir.scalar import Column, Scalar, columns_of
 from ivm.transform.rewrite import filtered, names, peeled, projected
 
 # A filter that leaves more than this share of the keys is not worth a lookup for each row that is grouped.
@@ -42,8 +43,8 @@ def _restricted(join: Join, number: int) -> Join:
     plain = ((starts[number] + i, s.index) for i, s in enumerate(below.columns) if isinstance(s, Column))
     key_of = {column: key for column, key in plain if key < len(grouped.keys)}
     for other, relation in enumerate(join.inputs):
-        if other != number and is_selective(relation) and not _reads(grouped.input, relation):
-            equal = _equal_keys(join, key_of, range(starts[other], starts[other + 1]))
+        equal = _equal_keys(join, key_of, range(starts[other], starts[other + 1]))
+        if other != number and is_selective(relation, equal) and not _reads(grouped.input, relation):
             unique = next((sorted(each) for each in unique_keys(relation) if each and each <= equal.keys()), None)
             if unique is not None:
                 narrower = _narrower(grouped, relation, {c: equal[c] for c in unique})
@@ -52,9 +53,13 @@ def _restricted(join: Join, number: int) -> Join:
     return join
 
 
-def is_selective(relation: Relation) -> bool:
-    """Whether filters leave few of the rows, so that to look a row up here is worth it."""
-    return prod(map(selectivity, peeled(relation).predicates)) <= _MOST
+def is_selective(relation: Relation, shared: Collection[int] = ()) -> bool:
+    """Whether filters leave few of the rows, so that to look a row up here is worth it; `shared`: columns that are
+    equal to those of the row, so that what is asked of them alone is asked there, too.
+    """
+    whole = peeled(relation)
+    own = (each for each in whole.predicates if not {*map(whole.place, columns_of(each))}.issubset(shared))
+    return prod(map(selectivity, own)) <= _MOST
 
 
 def _reads(relation: Relation, restricting: Relation) -> bool:

@@ -25,7 +25,7 @@ from ivm.cluster.shard.answers import answer, rows_for
 from ivm.cluster.shard.copies import Copies
 from ivm.cluster.shard.resident import Resident
 from ivm.cluster.shard.selecting import selected
-from ivm.storage.folder import Folder
+from ivm.storage.storage import Shared
 from ivm.trace.helpers import Helpers
 from tests.cluster.beside import AtOnce
 
@@ -135,7 +135,7 @@ class OverCopies:
 
 
 def connect(
-    folder: Folder,
+    folder: Shared,
     shards: int = 2,
     history: int = 0,
     moves: Moves = lambda shard: False,

@@ -47,8 +47,8 @@ def _section(db: ivm.Database, query: str, title: str) -> list[str]:
         (
             "SELECT x.v FROM o x, c WHERE x.v < c.id",
             [
-                "a changed row of o: about 1 lookup, 600 rows visited, 600 changes of the view",
-                "a changed row of c: about 1 lookup, 6,000 rows visited, 6,000 changes of the view",
+                "a changed row of o: about 1 lookup, 1,000 rows visited, 1,000 changes of the view",
+                "a changed row of c: about 1 lookup, 10,000 rows visited, 10,000 changes of the view",
             ],
         ),
         (

@@ -28,7 +28,13 @@ CREATE TABLE bought (o BIGINT PRIMARY KEY, day INTEGER NOT NULL, note VARCHAR UN
 CREATE TABLE line (o BIGINT NOT NULL REFERENCES bought (o), n BIGINT NOT NULL, p BIGINT NOT NULL, m BIGINT NOT NULL,
     amount BIGINT NOT NULL, PRIMARY KEY (o, n), FOREIGN KEY (p, m) REFERENCES offer (p, m));
 CREATE TABLE loose (o BIGINT, p BIGINT, m BIGINT);
-INSERT INTO maker SELECT i, 'c' || (i % 5) FROM range(100) t(i);
+CREATE TABLE few (m BIGINT, name VARCHAR);
+CREATE TABLE hall (p BIGINT, h BIGINT, PRIMARY KEY (p, h));
+CREATE TABLE seat (p BIGINT NOT NULL, h BIGINT NOT NULL, n BIGINT, FOREIGN KEY (p, h) REFERENCES hall (p, h));
+INSERT INTO few SELECT i, 'n' || i FROM range(5) t(i);
+INSERT INTO hall SELECT i // 5, i % 5 FROM range(200) t(i);
+INSERT INTO seat SELECT i % 40, i % 5, i FROM range(10000) t(i);
+INSERT INTO maker SELECT i, 'c' || (i % 10) FROM range(100) t(i);
 INSERT INTO part SELECT i, 'part ' || i FROM range(500) t(i);
 INSERT INTO offer SELECT i // 4, (i * 7 + i // 4 * 13) % 100, i FROM range(2000) t(i);
 INSERT INTO bought SELECT i, i % 300, 'n' || i FROM range(3000) t(i);
@@ -52,6 +58,12 @@ NEAR = {
     "o, day, note",
     "groups by a column that refers": "SELECT m, count(*) FROM line GROUP BY m",
     "groups by both columns of a reference": "SELECT p, m, count(*) FROM line GROUP BY p, m",
+    "one of a few rows by a text": "SELECT m FROM few WHERE name = 'n2'",
+    "some of a few rows": "SELECT m FROM few WHERE name IN ('n1', 'n2', 'n3')",
+    "no more than a list names": "SELECT m FROM maker WHERE country IN ('c0', 'c1', 'c2', 'c3', 'c4', 'c5')",
+    "one column before another": "SELECT n FROM line WHERE amount < o * 4 + 2",
+    "groups by one of the columns of a reference": "SELECT p, count(*) FROM seat GROUP BY p",
+    "what meets in one of two columns of a key": "SELECT seat.n FROM seat JOIN hall USING (p)",
     "what an OR implies": "SELECT 1 FROM maker a JOIN offer x ON a.m = x.m JOIN offer y ON x.p = y.p JOIN maker b ON y.m = b.m "
     "WHERE (a.country = 'c1' AND b.country = 'c2') OR (a.country = 'c2' AND b.country = 'c1')",
     "the first of each group": "SELECT o, amount FROM (SELECT o, amount, row_number() OVER (PARTITION BY o ORDER BY amount) r "

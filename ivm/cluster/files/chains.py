@@ -93,7 +93,7 @@ def remove(root: Files, name: str) -> bool:
     if pages and Versions(files).at(number_of(pages[-1])).moved:
         pages.pop()
     files.remove_under(there)
-    files.remove(without_bids(files, pages))
+    files.remove_all(without_bids(files, pages))
     return bool(there or pages)
 
 
@@ -115,7 +115,7 @@ def clean_left(root: Files) -> None:
         if _is_left(chain, live, newest.version):
             is_empty = not remove(root, chain.name)
             if is_empty and chain.generation + 1 < live.generation:
-                root.remove([note])
+                root.remove(note)
 
 
 def _is_left(chain: Chain, live: Chain, version: int) -> bool:

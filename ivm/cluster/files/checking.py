@@ -149,7 +149,7 @@ def _damaged(
 
     def read(stored: Stored) -> str:
         try:
-            data = files.read(stored)
+            data = files.bytes_of(stored)
             if stored in are_logs:
                 in_full(files, pieces_of(data))
         except StorageError as error:

@@ -34,16 +34,16 @@ def clean(files: Files, newest: Version) -> int:
     """
     shards = range(newest.shards)
     old = files.each(lambda shard: _old(files, shard, newest.version), shards)
-    files.remove([name for each in old for name in each.pages])
-    files.remove([name for each in old for name in each.pieces])
+    files.remove_all([name for each in old for name in each.pages])
+    files.remove_all([name for each in old for name in each.pieces])
     oldest = min((each.since for each in old), default=0)
     if oldest:
         _remove_pages(files, oldest, {newest.version, newest.defined})
-        files.remove(_before(files, WHATS, oldest))
-        files.remove(_before(files, LOGS, oldest + 1))
+        files.remove_all(_before(files, WHATS, oldest))
+        files.remove_all(_before(files, LOGS, oldest + 1))
         left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
         told = files.each(lambda shard: _before(files, feeds_under(shard), oldest, left), shards)
-        files.remove([name for each in told for name in each])
+        files.remove_all([name for each in told for name in each])
     return oldest
 
 
@@ -83,7 +83,7 @@ def _kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> tuple[in
 def _remove_pages(files: Files, version: int, but: Collection[int]) -> None:
     """Remove the pages of versions before this one. Bids go first: those of a page that is gone nobody finds."""
     pages = [name for name in _before(files, COMMITS, version) if number_of(name) not in but]
-    files.remove(without_bids(files, pages))
+    files.remove_all(without_bids(files, pages))
 
 
 def without_bids(files: Files, pages: Sequence[str]) -> list[str]:

@@ -100,13 +100,13 @@ class Versions:
 
     def order_of(self, version: Version) -> Order:
         """What the driver wanted when it made a version that was published."""
-        what = self.files.read(version.what) if isinstance(version.what, Stored) else version.what
+        what = self.files.bytes_of(version.what) if isinstance(version.what, Stored) else version.what
         return Order(version.version, version.id, version.previous, what, version.levels, version.shards)
 
     def definitions(self, version: Version) -> list[bytes]:
         """What was published as definitions up to a version, in that order. Cost: a file for each."""
         defined = version if version.version == version.defined else self.at(version.defined)
-        return [self.files.read(each) for each in defined.plans]
+        return [self.files.bytes_of(each) for each in defined.plans]
 
     def publish(
         self,
@@ -144,12 +144,12 @@ class Versions:
     def _put(self, version: Version) -> None:
         """Write the page of a version, which is to be the last one."""
         name = _name(version.version)
-        is_ours = self.files.write_new(name, page_of(_plain_of(version)))
+        is_ours = self.files.put_new(name, page_of(_plain_of(version)))
         # That of a version that was removed long ago can be written again: then there is a later one.
         is_last = is_ours and max(self.files.names(COMMITS), default=name) <= name
         if not is_last:
             if is_ours:
-                self.files.remove([name])
+                self.files.remove(name)
             raise Superseded(
                 f"cannot commit: {self.files.where(name)} was written by another driver; one at a time may use a "
                 "folder: stop one of them, and open the database anew"

@@ -65,14 +65,15 @@ def _extreme(chosen: Callable[..., Value]) -> ValueRule:
 _PAIR = ("T", "T")
 
 FUNCTIONS = (
-    # Text compares by its bytes; NaN equals NaN and is greater than all others.
-    Function("eq", _PAIR, BOOLEAN, value=_comparison(operator.eq), symbol="=", mirrored="eq", negated="ne", holds=0.1),
+    # Text compares by its bytes; NaN equals NaN and is greater than all others. What is asked for by a value is mostly
+    # of a kind, and of kinds there are from two to a hundred.
+    Function("eq", _PAIR, BOOLEAN, value=_comparison(operator.eq), symbol="=", mirrored="eq", negated="ne", holds=0.07),
     Function("ne", _PAIR, BOOLEAN, value=_comparison(operator.ne), symbol="<>", mirrored="ne", negated="eq", holds=0.9),
     Function("lt", _PAIR, BOOLEAN, value=_comparison(operator.lt), symbol="<", mirrored="gt", negated="ge", holds=0.3),
     Function("le", _PAIR, BOOLEAN, value=_comparison(operator.le), symbol="<=", mirrored="ge", negated="gt", holds=0.3),
     Function("gt", _PAIR, BOOLEAN, value=_comparison(operator.gt), symbol=">", mirrored="lt", negated="le", holds=0.3),
     Function("ge", _PAIR, BOOLEAN, value=_comparison(operator.ge), symbol=">=", mirrored="le", negated="lt", holds=0.3),
-    Function("is_null", ("T",), BOOLEAN, nulls=Nulls.NEVER, holds=0.05),
+    Function("is_null", ("T",), BOOLEAN, nulls=Nulls.NEVER, holds=0.2),
     Function(
         "is_distinct", _PAIR, BOOLEAN,
         nulls=Nulls.NEVER, value=_comparison(operator.ne), symbol="IS DISTINCT FROM", holds=0.9,
