@@ -182,6 +182,12 @@ class Driver(Shards):
         self._commit(names, changes, frames, mode, time, are_apart, 0, batch)
         return self.time
 
+    def bring(self, names: Sequence[str], changes: Sequence[Change], frames: Mapping[str, Any]) -> None:
+        """Bring rows of tables of these names at the time that there is, as long as nobody has seen anything of it:
+        those that the driver has, and those that the transport has.
+        """
+        self._commit(names, changes, frames, "diff", self.time, False, 0, None)
+
     def hold(self, view: str, names: tuple[Named, ...]) -> None:
         """See `Backend.hold`. Cost: that of a version, where shards do not keep it yet."""
         if self._holding.hold(view, names):

@@ -44,8 +44,10 @@ class Transport(Protocol):
         """So many new shards beside these, to which nothing has happened up to a time, for the chain of a name."""
         ...
 
-    def rows(self, version: Version, tables: Sequence[str]) -> Mapping[str, Any]:
-        """All rows of tables as of a version, as frames that `run` takes to new shards; see `anew`."""
+    def rows(self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1) -> Mapping[str, Any]:
+        """The rows of tables as of a version, or one of so many parts of them, as frames that `run` takes to new
+        shards; see `anew`.
+        """
         ...
 
     def settle(self, published: Version) -> None:
@@ -111,9 +113,11 @@ class InProcess:
     def _message(self, said: Iterable[Said]) -> Sequence[Part]:
         return parts(said, self.shards, 1)[0]
 
-    def rows(self, version: Version, tables: Sequence[str]) -> Mapping[str, Sequence[Sequence[Said]]]:
+    def rows(
+        self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1
+    ) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
-        return {name: [said for resident in self.residents for said in rows_for(resident, name)] for name in tables}
+        return {name: [said for each in self.residents for said in rows_for(each, name, part, of)] for name in tables}
 
     def _selected(self, selection: Selection) -> list[list[Said]]:
         from ivm.cluster.shard.selecting import selected  # noqa: PLC0415  DuckDB, which other commits need not load

@@ -65,11 +65,14 @@ def answer(resident: Resident, question: Question) -> pa.Table:
     raise AssertionError(f"nobody asks for {question.kind}")
 
 
-def rows_for(resident: Resident, name: str) -> Iterator[list[Said]]:
-    """A shard's rows of a table as what is said in a commit to other shards, some at a time; see `answer`."""
+def rows_for(resident: Resident, name: str, part: int, of: int) -> Iterator[list[Said]]:
+    """One of so many parts of a shard's rows of a table, as what is said in a commit to other shards, some at a time;
+    of rows that each shard has only what the first one says.
+    """
     table = resident.catalog.table(name)
-    for batch in answer(resident, Question("table", name)).to_batches(max_chunksize=_ROWS):
-        yield said_of([Change(table, batch)])
+    if not (resident.number and table.replicated):
+        for batch in resident.engine.tables[name].part(part, of).to_batches(max_chunksize=_ROWS):
+            yield said_of([Change(table, batch)])
 
 
 def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:
