@@ -22,7 +22,7 @@ from ivm.cluster.shard.answers import answer
 from ivm.cluster.shard.copies import Copies
 from ivm.cluster.shard.resident import Resident
 from ivm.render.scalars.compiler import Compiler
-from ivm.storage.folder import Folder
+from ivm.storage.storage import Shared
 from ivm.trace.helpers import Helpers
 
 
@@ -85,7 +85,7 @@ class Apart(InProcess):
         return self._copies[group].run(order, Group(group, self._groups), level, payloads)
 
 
-def connect(folder: Folder, shards: int, groups: int) -> tuple[ShardedDatabase, Apart]:
+def connect(folder: Shared, shards: int, groups: int) -> tuple[ShardedDatabase, Apart]:
     """A new database of a folder, and what carries its messages."""
     files = Files(folder)
     ledger, _ = opened(files)

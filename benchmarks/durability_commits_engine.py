@@ -15,7 +15,7 @@ from ivm.benchmarks.engine import Commits, connect
 from ivm.benchmarks.process import Steps, answer, task
 from ivm.benchmarks.statistics import latency, quantiles
 from ivm.benchmarks.warm_up import warm_up
-from ivm.storage.directory import DirectoryFile
+from ivm.storage.open_directory import DirectoryFile
 from ivm.tpch import queries
 from ivm.tpch.reader import open_stream
 from ivm.tpch.schema import ddl

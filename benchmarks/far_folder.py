@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from os import PathLike
+
+import pyarrow as pa
 
 from ivm.storage.directory_folder import DirectoryFolder
 
 
 class FarFolder(DirectoryFolder):
-    """See `ivm.storage.folder.Folder`. Each call waits so many seconds, as long as `wait` says at that time.
+    """See `ivm.storage.storage.Shared`. Each call waits so many seconds, as long as `wait` says at that time.
 
     `files`: how many were written; `bytes`: how many these have.
     """
@@ -22,28 +25,29 @@ class FarFolder(DirectoryFolder):
         self.bytes = 0
         self._counting = threading.Lock()
 
-    def put(self, name: str, data: bytes) -> None:
-        """See `Folder.put`."""
-        self._written(data)
-        super().put(name, data)
+    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """See `Shared.put`."""
+        whole = b"".join(pieces)
+        self._written(whole)
+        super().put(name, [whole])
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """See `Folder.put_new`."""
+        """See `Shared.put_new`."""
         self._written(data)
         return super().put_new(name, data)
 
-    def get(self, name: str) -> bytes:
-        """See `Folder.get`."""
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """See `Shared.read`."""
         time.sleep(self.wait)
-        return super().get(name)
+        return super().read(name)
 
-    def names(self, under: str) -> list[str]:
-        """See `Folder.names`."""
+    def names(self, under: str = "") -> list[str]:
+        """See `Shared.names`."""
         time.sleep(self.wait)
         return super().names(under)
 
     def remove(self, name: str) -> None:
-        """See `Folder.remove`."""
+        """See `Shared.remove`."""
         time.sleep(self.wait)
         super().remove(name)
 

@@ -19,7 +19,7 @@ from ivm.catalog.errors import StorageError, UnsupportedError
 from ivm.deliveries.target import Mark
 from ivm.storage.directory_folder import DirectoryFolder
 from ivm.storage.entries import sync_directory
-from ivm.storage.folder import ASIDE
+from ivm.storage.storage import aside_of
 
 _MARK, _PART = "_delivered.json", "_part"
 """Names that readers of folders leave out."""
@@ -41,7 +41,7 @@ class Parquet:
             raise StorageError(f"{self.where} is a table of Delta's; write to='delta:{self.where}'")
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            for each in self._path.glob(f"{ASIDE}*.new"):  # what was being written
+            for each in self._path.glob(aside_of("*")):  # what was being written
                 each.unlink()
             mark = self._mark()
             self._finish(mark)
@@ -56,8 +56,8 @@ class Parquet:
             buffer = BytesIO()
             numbered = {**(changes.schema.metadata or {}), _NUMBER: str(mark.number)}
             pq.write_table(changes.replace_schema_metadata(numbered), buffer)
-            folder.put(_PART, buffer.getvalue())
-        folder.put(_MARK, json.dumps(mark._asdict()).encode())
+            folder.put(_PART, [buffer.getbuffer()])
+        folder.put(_MARK, [json.dumps(mark._asdict()).encode()])
         self._finish(mark)
 
     def _mark(self) -> Mark | None:

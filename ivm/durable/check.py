@@ -14,7 +14,7 @@ from ivm.durable.names import read_names
 from ivm.storage.certain import NAME as NOTE
 from ivm.storage.certain import noted
 from ivm.storage.log import first_of, log_files
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Checked:
     problems: list[Problem]
 
 
-def checked(storage: Storage) -> Checked:
+def checked(storage: Readable) -> Checked:
     """What can be opened of a database, and all that is wrong with its files, which stay as they are meanwhile.
 
     Cost: reads all of them.
@@ -57,14 +57,14 @@ def checked(storage: Storage) -> Checked:
     return Checked(record, time, problems)
 
 
-def _of_names(storage: Storage) -> Iterator[Problem]:
+def _of_names(storage: Readable) -> Iterator[Problem]:
     try:
         read_names(storage)
     except StorageError as error:
         yield Problem(storage.where(NAMES), str(error), "what named subscriptions have acknowledged; they begin anew")
 
 
-def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:
+def _of_checkpoint(storage: Readable, manifest: Manifest) -> Iterator[Problem]:
     for what, written in manifest.files():
         try:
             read_batches(storage, written)
@@ -72,7 +72,7 @@ def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(storage.where(written.file), str(error), what)
 
 
-def _of_log(storage: Storage, found: Sequence[Entry | Damage], manifest: Manifest | None) -> Iterator[Problem]:
+def _of_log(storage: Readable, found: Sequence[Entry | Damage], manifest: Manifest | None) -> Iterator[Problem]:
     whole = whole_before(found)
     last = (whole[-1].number, whole[-1].time) if whole else (manifest.record, manifest.time) if manifest else None
     begun = f"after record {last[0]}, at time {last[1]}," if last else "from the beginning on"
@@ -87,7 +87,7 @@ def _of_log(storage: Storage, found: Sequence[Entry | Damage], manifest: Manifes
             yield Problem(storage.where(each.file), each.why, affects)
 
 
-def _of_end(storage: Storage, found: Sequence[Entry | Damage], begun: int) -> Iterator[Problem]:
+def _of_end(storage: Readable, found: Sequence[Entry | Damage], begun: int) -> Iterator[Problem]:
     """What is missing at the end of a log that begins behind record `begun`, as far as that can be known."""
     last = found[-1] if found else None
     if isinstance(last, Damage) and not last.is_torn:

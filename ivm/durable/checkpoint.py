@@ -18,7 +18,6 @@ from ivm.plan.identity import Identities
 from ivm.session.core import Core, engine_of
 from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
-from ivm.storage.whole import InStorage
 from ivm.trace.turns import Turns
 
 _LEAST_LOG = 1 << 26
@@ -100,7 +99,7 @@ class Checkpoints:
                 return moment_of(engine_of(core), core.catalog, record, self._identities, on_disk.updates)
 
     def _write(self, moment: Moment) -> None:
-        known, files = self._on_disk, Files(InStorage(self._storage), self._on_disk.next)
+        known, files = self._on_disk, Files(self._storage, self._on_disk.next)
         try:
             manifest, on_disk = write_moment(files, moment, known)
         except BaseException:

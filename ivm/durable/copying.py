@@ -21,7 +21,7 @@ from ivm.storage.directory import Directory
 from ivm.storage.entries import absolute, sync_directory
 from ivm.storage.log import log_name
 from ivm.storage.record import HEADER, written
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Readable, read_file
 
 
 @contextmanager
@@ -60,7 +60,7 @@ class Part(NamedTuple):
 
 
 def copy_files(
-    storage: Storage, path: Path, manifest: Manifest | None, entries: Sequence[Entry], part: Part | None = None
+    storage: Readable, path: Path, manifest: Manifest | None, entries: Sequence[Entry], part: Part | None = None
 ) -> None:
     """Put a database's files into an empty directory, synced: a checkpoint, and of the log since it these `entries`.
 
@@ -71,21 +71,15 @@ def copy_files(
     ends = {} if part is None else {part.entry.file: _written(storage, part)}
     with closing(Directory(path)) as copy:
         for name in (*names, *sizes, *(ends.keys() - sizes)):
-            with closing(copy.create(name)) as file:
-                size = sizes.get(name, 0 if name in ends else None)
-                if size != 0:
-                    file.write(0, [memoryview(read_file(storage, name))[:size]])
-                if name in ends:
-                    file.write(size or 0, ends[name])
-                file.sync()
+            size = sizes.get(name, 0 if name in ends else None)
+            whole = [] if size == 0 else [memoryview(read_file(storage, name))[:size]]
+            copy.put(name, [*whole, *ends.get(name, ())])
         numbers = [entry.number for entry in (*entries, *(() if part is None else (part.entry,)))]
-        with closing(copy.create(CERTAIN)) as file:
-            file.write(0, [note(max(numbers, default=manifest.record if manifest else 0))])
-            file.sync()
+        copy.put(CERTAIN, [note(max(numbers, default=manifest.record if manifest else 0))])
         copy.sync_names()
 
 
-def back_up(storage: Storage, path: str | PathLike[str], record: int) -> None:
+def back_up(storage: Readable, path: str | PathLike[str], record: int) -> None:
     """Copy a database as it was after a record that is in its files, or after its last checkpoint if that is later."""
     manifest = read_manifest(storage)
     begun = manifest.record if manifest else 0
@@ -115,7 +109,7 @@ def as_of(entries: Sequence[Entry], time: int, begun: int) -> tuple[Sequence[Ent
     return entries[:kept], None
 
 
-def _written(storage: Storage, part: Part) -> list[bytes | memoryview]:
+def _written(storage: Readable, part: Part) -> list[bytes | memoryview]:
     """A record of a part of what another one has, as is its number."""
     entry = part.entry
     payload = read_file(storage, entry.file).slice(entry.start + HEADER, entry.end - entry.start - HEADER)

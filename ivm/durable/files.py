@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.durable.streams import stream_pieces
-from ivm.storage.storage import Named, Readable, read_file
-from ivm.storage.whole import WholeFiles
+from ivm.storage.storage import Folder, Readable, read_file
 from ivm.trace.columns.arrow import numbers_in, view_of
 
 SUFFIX = ".arrows"
@@ -46,7 +45,7 @@ class Written:
 class Files:
     """Writes files, each under a name that no other has had: behind a `prefix` a number from `next` on."""
 
-    def __init__(self, place: WholeFiles, next: int, prefix: str = "") -> None:
+    def __init__(self, place: Folder, next: int, prefix: str = "") -> None:
         self.next = next
         self._place = place
         self._prefix = prefix
@@ -56,7 +55,7 @@ class Files:
         """A new file of these batches, whose bytes are certain; its name need not be. StorageError if it cannot be
         written.
 
-        Cost: a sum of each batch, and that of `WholeFiles.put`. Others run meanwhile.
+        Cost: a sum of each batch, and that of `Folder.put`. Others run meanwhile.
         """
         name = f"{self._prefix}{kind}-{self.next}{SUFFIX}"
         self.next += 1
@@ -83,7 +82,7 @@ class Files:
 
 
 @contextmanager
-def writing(place: Named, name: str) -> Iterator[None]:
+def writing(place: Readable, name: str) -> Iterator[None]:
     """Say of an OSError that it keeps a file of a checkpoint from being written."""
     try:
         yield

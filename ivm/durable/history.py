@@ -12,7 +12,7 @@ from ivm.catalog.errors import StorageError
 from ivm.durable.payload import KINDS, read_head
 from ivm.storage.log import first_of, log_files, log_name
 from ivm.storage.record import Gap, Record, Torn, whole_records
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Readable
 
 
 class Entry(NamedTuple):
@@ -39,7 +39,7 @@ class Damage(NamedTuple):
     is_torn: bool = False
 
 
-def history(storage: Storage, after: int) -> Iterator[Entry | Damage]:
+def history(storage: Readable, after: int) -> Iterator[Entry | Damage]:
     """The records of a log behind record `after` and what is wrong with it, in order.
 
     Cost: reads the log, and the heads of records.

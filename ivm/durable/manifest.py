@@ -9,17 +9,15 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ivm.catalog.errors import StorageError
 from ivm.durable.files import Written, writing
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Readable, Storage, read_file
 
 NAME = "MANIFEST"
 FORMAT = 1
-_ASIDE = "MANIFEST.new"
 _FIRST_LINE = re.compile(rb"ivm database, format (\d{1,9}), crc32 ([0-9a-f]{8})\n")
 
 
@@ -82,15 +80,11 @@ def write_manifest(storage: Storage, manifest: Manifest) -> None:
     """
     text = json.dumps(asdict(manifest), separators=(",", ":")).encode()
     with writing(storage, NAME):
-        with closing(storage.create(_ASIDE)) as file:
-            file.write(0, [b"ivm database, format %d, crc32 %08x\n" % (FORMAT, zlib.crc32(text)), text])
-            file.sync()
         storage.sync_names()  # of what it refers to
-        storage.rename(_ASIDE, NAME)
-        storage.sync_names()
+        storage.replace(NAME, b"ivm database, format %d, crc32 %08x\n" % (FORMAT, zlib.crc32(text)) + text)
 
 
-def read_manifest(storage: Storage) -> Manifest | None:
+def read_manifest(storage: Readable) -> Manifest | None:
     """What the database consists of; None if there was no checkpoint. StorageError if it cannot be read."""
     if NAME not in storage.names():
         return None

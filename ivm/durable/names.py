@@ -10,18 +10,33 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from contextlib import closing
+from typing import Any
 
 from ivm.catalog.errors import StorageError
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Readable, Storage, read_file
 from ivm.subscriptions.names import Named
 
 NAME = "SUBSCRIPTIONS"
-_ASIDE = "SUBSCRIPTIONS.new"
 _FIRST_LINE = re.compile(rb"ivm subscriptions, format 1, crc32 ([0-9a-f]{8})\n")
 
 
-def read_names(storage: Storage) -> dict[str, Named]:
+def plain_names(names: Mapping[str, Named]) -> dict[str, dict[str, Any]]:
+    """What outlives the process of these names, as plain values; `names_of` reads them."""
+    return {
+        name: {"view": each.view, "chosen": each.chosen, "of": each.of, "time": each.time, "keep": each.keep}
+        for name, each in names.items()
+    }
+
+
+def names_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Named]:
+    """What `plain_names` made plain values of. KeyError, TypeError or ValueError for anything else."""
+    return {
+        name: Named(str(each["view"]), str(each["chosen"]), int(each["of"]), int(each["time"]), int(each["keep"]))
+        for name, each in plain.items()
+    }
+
+
+def read_names(storage: Readable) -> dict[str, Named]:
     """The names there are. StorageError if the file is damaged, or of another release."""
     if NAME not in storage.names():
         return {}
@@ -34,10 +49,7 @@ def read_names(storage: Storage) -> dict[str, Named]:
             "backup, or move it away: then named subscriptions begin anew"
         )
     try:
-        return {
-            name: Named(str(each["view"]), str(each["chosen"]), int(each["of"]), int(each["time"]), int(each["keep"]))
-            for name, each in json.loads(text).items()
-        }
+        return names_of(json.loads(text))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"cannot open database {storage.where()}: {where} was not written by ivm: {error!r}; restore it from a "
@@ -50,17 +62,9 @@ def write_names(storage: Storage, names: Mapping[str, Named]) -> None:
 
     Cost: two syncs.
     """
-    plain = {
-        name: {"view": each.view, "chosen": each.chosen, "of": each.of, "time": each.time, "keep": each.keep}
-        for name, each in names.items()
-    }
-    text = json.dumps(plain, separators=(",", ":")).encode()
+    text = json.dumps(plain_names(names), separators=(",", ":")).encode()
     try:
-        with closing(storage.create(_ASIDE)) as file:
-            file.write(0, [b"ivm subscriptions, format 1, crc32 %08x\n" % zlib.crc32(text), text])
-            file.sync()
-        storage.rename(_ASIDE, NAME)
-        storage.sync_names()
+        storage.replace(NAME, b"ivm subscriptions, format 1, crc32 %08x\n" % zlib.crc32(text) + text)
     except OSError as error:
         raise StorageError(
             f"cannot note what subscriptions have acknowledged: {storage.where(NAME)} cannot be written: "

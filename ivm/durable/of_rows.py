@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.certain import note
 from ivm.storage.directory import Directory
 from ivm.storage.log import log_name
-from ivm.storage.whole import InStorage
 
 
 class DirectoryOfRows:
@@ -32,7 +30,7 @@ class DirectoryOfRows:
 
     def __enter__(self) -> DirectoryOfRows:
         self._storage = Directory(self._path)
-        self._files = Files(InStorage(self._storage), 1)
+        self._files = Files(self._storage, 1)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -50,10 +48,8 @@ class DirectoryOfRows:
 
         OSError, or StorageError, if that is not possible.
         """
-        for name, data in ((log_name(1), b""), (CERTAIN, note(0))):
-            with closing(self._storage.create(name)) as file:
-                file.write(0, [data])
-                file.sync()
+        self._storage.put(log_name(1), [])
+        self._storage.put(CERTAIN, [note(0)])
         tables = {
             each.name: TableFiles(self._tables.get(each.name, ()), None, time, None)
             for each in catalog.lasting().tables

@@ -40,7 +40,7 @@ def outline(path: str | PathLike[str]) -> Outline:
         record, time, catalog = manifest.record, manifest.time, catalog_of(manifest.defined)
     for name in log_files(storage):
         first, where = first_of(name), storage.where(name)
-        for found in records(read_file(storage, name, mapped=False), first, where) if first > record else ():
+        for found in records(read_file(storage, name), first, where) if first > record else ():
             if isinstance(found, Torn):
                 break
             record = found.number

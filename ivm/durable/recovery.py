@@ -28,15 +28,15 @@ from ivm.durable.payload import (
 )
 from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
-from ivm.durable.restore import install_again, restore
+from ivm.durable.restore import install_again, install_nothing, restore
 from ivm.engine.declaring import declared
 from ivm.engine.installing import Progress
 from ivm.intake.incoming import default_values
 from ivm.session.core import Core, engine_of
 from ivm.storage.certain import check_end
-from ivm.storage.log import Durability, Log, first_of, log_files, log_name, reason
+from ivm.storage.log import Durability, Log, begun, first_of, log_files, log_name, reason
 from ivm.storage.record import Record, Torn, records
-from ivm.storage.storage import Storage, read_file
+from ivm.storage.storage import Readable, Storage, read_file
 
 _told = logging.getLogger("ivm")
 
@@ -61,10 +61,9 @@ def open_storage(
         there = read_names(storage)
         engine_of(core).listeners.names.begin(there)
         log, on_disk = recover(core, storage, progress)
-        if log is not None:
-            journal = engine_of(core).journal = Journal(storage, log, durability, interval)
-            journal.keep_names(engine_of(core).listeners.names)
-            core.checkpoints = Checkpoints(core, storage, journal, on_disk)
+        journal = engine_of(core).journal = Journal(storage, log, durability, interval)
+        journal.keep_names(engine_of(core).listeners.names)
+        core.checkpoints = Checkpoints(core, storage, journal, on_disk)
     except BaseException:
         storage.close()
         raise
@@ -83,18 +82,15 @@ class Reached(NamedTuple):
     torn: Torn | None
 
 
-def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple[Log | None, OnDisk]:
+def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple[Log, OnDisk]:
     """Bring a new, empty database to where `storage` ends, see `reached`.
 
-    Returns the log, to be written further, if it may be, and what there is of the checkpoint. What a crash left behind
-    the last whole record is cut off, kept beside, and said; where nothing may be written it is left alone, since
-    another process may just be writing it.
+    Returns the log, to be written further, and what there is of the checkpoint. What a crash left behind the last whole
+    record is cut off, kept beside, and said.
     """
     there = reached(core, storage, progress)
-    if not storage.writable:
-        return None, there.on_disk
     if there.data is None:
-        return _begin(storage), there.on_disk
+        return Log(storage, log_name(1), begun(storage, log_name(1)), 0, 0), there.on_disk
     file = storage.open(there.name)
     if there.torn is not None:
         _cut_off(storage, there.name, there.data, there.number, there.size)
@@ -105,31 +101,28 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     return Log(storage, there.name, file, there.number, there.size), there.on_disk
 
 
-def reached(core: Core, storage: Storage, progress: Told | None) -> Reached:
+def reached(core: Core, storage: Readable, progress: Told | None, *, fills: bool = True) -> Reached:
     """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
 
     Nothing is written. StorageError for what is wrong, but for what a crash may leave at the end of a log, and for one
     that ends before what is known to have been certain. `progress` is told how many bytes were read, as of a view
-    without a name, and how far views are that are filled; if it raises, so does this.
+    without a name, and how far views are that are filled; if it raises, so does this. `fills`: see `restore`.
     Cost: that of `restore`, reads the log; the changes of many commits are applied together, each at its times. Views
     that are new since are filled last; where history is kept, when they were defined.
     """
     manifest = read_manifest(storage)
     record = 0 if manifest is None else manifest.record
-    files = {
-        name: read_file(storage, name, mapped=storage.writable)
-        for name in log_files(storage)
-        if first_of(name) > record
-    }
+    files = {name: read_file(storage, name) for name in log_files(storage) if first_of(name) > record}
     if not files and (manifest is not None or storage.names()):
         raise StorageError(
             f"cannot open database {storage.where()}: {log_name(record + 1)} is missing, with which its log begins; "
             "restore it from a backup"
         )
-    on_disk = OnDisk() if manifest is None else restore(core, storage, manifest)
+    on_disk = OnDisk() if manifest is None else restore(core, storage, manifest, fills=fills)
     if not files:
         return Reached(on_disk, "", None, record, 0, None)
-    known = Known(core, sum(data.size for data in files.values()), progress)
+    install = install_again if fills else install_nothing
+    known = Known(core, sum(data.size for data in files.values()), progress, install)
     end, last = _End(record, 0, None), min(files)
     for name, data in files.items():
         first = first_of(name)
@@ -166,16 +159,7 @@ def _cut_off(storage: Storage, name: str, data: pa.Buffer, number: int, size: in
     _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off%s", where, left, beside)
 
 
-def _begin(storage: Storage) -> Log:
-    """A log without records."""
-    name = log_name(1)
-    file = storage.create(name)
-    file.sync()
-    storage.sync_names()
-    return Log(storage, name, file, 0, 0)
-
-
-def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: Known) -> _End:
+def _read(data: pa.Buffer, storage: Readable, name: str, number: int, known: Known) -> _End:
     """Take over the records of a file, which follow record `number`."""
     where, size = storage.where(name), 0
     for record in records(data, number + 1, where):

@@ -7,7 +7,7 @@ that would have been there, as `00000000000000000042.cut`; a few of them are kep
 from __future__ import annotations
 
 import re
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -28,9 +28,7 @@ def keep_remains(storage: Storage, number: int, data: pa.Buffer) -> str:
         return ""
     name = f"{number:020}.cut"
     try:
-        with closing(storage.create(name)) as file:
-            file.write(0, [found])
-            file.sync()
+        storage.put(name, [found])
         storage.sync_names()
     except OSError:
         with suppress(OSError):

@@ -17,15 +17,15 @@ import time
 import zlib
 from secrets import token_hex
 
-from ivm.storage.folder import Folder
+from ivm.storage.storage import Shared
 
 _TOKEN = 16
 _TRIES = 100
 _PAUSE = 0.05
 
 
-def put_by_agreement(folder: Folder, name: str, data: bytes) -> bool:
-    """See `Folder.put_new`, of which only the other calls of `folder` are used. OSError if others bid all the time.
+def put_by_agreement(folder: Shared, name: str, data: bytes) -> bool:
+    """See `Shared.put_new`, of which only the other calls of `folder` are used. OSError if others bid all the time.
 
     Cost, where nobody else bids: three files are written, and three lists and a file looked at.
     """
@@ -38,12 +38,12 @@ def put_by_agreement(folder: Folder, name: str, data: bytes) -> bool:
             time.sleep(random.uniform(0, _PAUSE))
         known = folder.names(bids)
         bid = f"{1 + max(map(_number, known), default=0):09}-{token_hex(8)}"
-        folder.put(f"{bids}/{bid}.claim", b"")
+        folder.put(f"{bids}/{bid}.claim", [])
         value = _last_value(folder, folder.names(bids)) or own
-        folder.put(f"{bids}/{bid}.value", b"%08x" % zlib.crc32(value) + value)
+        folder.put(f"{bids}/{bid}.value", [b"%08x" % zlib.crc32(value), value])
         if _highest(folder.names(bids)) != bid:
             continue
-        folder.put(name, value[_TOKEN:])  # whoever else does so puts the same
+        folder.put(name, [value[_TOKEN:]])  # whoever else does so puts the same
         return value == own
     raise OSError(f"{folder.where(name)}: others have tried to write it all the time")
 
@@ -53,9 +53,9 @@ def bids_under(name: str) -> str:
     return f"{name}.bids"
 
 
-def _is_there(folder: Folder, name: str) -> bool:
+def _is_there(folder: Shared, name: str) -> bool:
     try:
-        folder.get(name)
+        folder.read(name)
     except FileNotFoundError:
         return False
     return True
@@ -73,10 +73,10 @@ def _highest(known: list[str]) -> str:
     return max(map(_bid, known))
 
 
-def _last_value(folder: Folder, known: list[str]) -> bytes | None:
+def _last_value(folder: Shared, known: list[str]) -> bytes | None:
     """The value of the highest bid that has written one."""
     for name in sorted((each for each in known if each.endswith(".value")), reverse=True):
-        found = folder.get(name)
+        found = folder.read(name).to_pybytes()
         if len(found) >= 8 and b"%08x" % zlib.crc32(found[8:]) == found[:8]:
             return found[8:]
         # Otherwise it was cut short while it was written, and its writer has not gone on from there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from secrets import token_hex
 
@@ -11,7 +11,7 @@ from pyarrow import fs
 
 from ivm.catalog.errors import StorageError
 from ivm.storage.agreement import put_by_agreement
-from ivm.storage.folder import ASIDE, names_of
+from ivm.storage.storage import aside_of, is_aside
 
 _WHOLE = frozenset({"s3", "gcs", "abfs"})
 """File systems in which a file is there when it was closed, and not before."""
@@ -20,7 +20,7 @@ PutNew = Callable[[str, bytes], bool]
 
 
 class ArrowFolder:
-    """See `ivm.storage.folder.Folder`. `path` is that of a folder within the file system.
+    """See `ivm.storage.storage.Shared`. `path` is that of a folder within the file system.
 
     Arrow has no call that writes a file only where there is none: on object stores it sends no condition, and on HDFS
     its `move` takes away what is in the way. So `put_new` is by agreement (`ivm.storage.agreement`), which is right
@@ -41,63 +41,64 @@ class ArrowFolder:
             self._try(put_new)
 
     def where(self, name: str = "") -> str:
-        """See `Folder.where`."""
-        return f"{self._kind}:{self._at(name) if name else self._path}"
+        """See `Shared.where`."""
+        return f"{self._kind}:{self._at(name)}"
 
-    def put(self, name: str, data: bytes) -> None:
-        """See `Folder.put`."""
+    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """See `Shared.put`."""
         if self._kind in _WHOLE:
-            self._write(self._at(name), data)
+            self._write(self._at(name), pieces)
             return
-        under, _, last = name.rpartition("/")
-        aside = self._at(f"{under}/{ASIDE}{last}.{token_hex(8)}".lstrip("/"))
-        self._fs.create_dir(self._at(under) if under else self._path, recursive=True)
-        self._write(aside, data)
+        aside = self._at(aside_of(name, f".{token_hex(8)}"))
+        self._fs.create_dir(self._at(name.rpartition("/")[0]), recursive=True)
+        self._write(aside, pieces)
         self._fs.move(aside, self._at(name))
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """See `Folder.put_new`."""
+        """See `Shared.put_new`."""
         if self._put_new is not None:
             return self._put_new(self._at(name), data)
         return put_by_agreement(self, name, data)
 
-    def get(self, name: str) -> bytes:
-        """See `Folder.get`."""
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """See `Shared.read`. Nothing is mapped."""
         with self._fs.open_input_stream(self._at(name)) as file:
-            return file.read()
+            return pa.py_buffer(file.read())
 
-    def names(self, under: str) -> list[str]:
-        """See `Folder.names`."""
+    def names(self, under: str = "") -> list[str]:
+        """See `Shared.names`."""
         where = fs.FileSelector(self._at(under), allow_not_found=True)
         try:
             found = self._fs.get_file_info(where)
         except FileNotFoundError:  # it was made while Arrow asked why it could not list it
             found = self._fs.get_file_info(where)
-        return names_of(under, [each.base_name for each in found if each.type == fs.FileType.File])
+        last = [each.base_name for each in found if each.type == fs.FileType.File and not is_aside(each.base_name)]
+        return sorted(f"{under}/{each}" if under else each for each in last)
 
     def remove(self, name: str) -> None:
-        """See `Folder.remove`."""
+        """See `Shared.remove`."""
         with suppress(FileNotFoundError):
             self._fs.delete_file(self._at(name))
 
     def remove_under(self, under: str) -> None:
-        """See `Emptying.remove_under`: on S3 a request for a thousand files, where each of them would take three."""
+        """See `Shared.remove_under`: on S3 a request for a thousand files, where each of them would take three."""
         with suppress(FileNotFoundError):
             self._fs.delete_dir(self._at(under))
 
     def _at(self, name: str) -> str:
-        return f"{self._path}/{name}"
+        return f"{self._path}/{name}" if name else self._path
 
-    def _write(self, path: str, data: bytes) -> None:
+    def _write(self, path: str, pieces: Iterable[bytes | memoryview]) -> None:
+        whole = b"".join(pieces)  # or what is there, where that fails, might be a part
         with self._fs.open_output_stream(path) as file:
-            file.write(pa.py_buffer(data))
+            file.write(pa.py_buffer(whole))
 
     def _try(self, put_new: PutNew) -> None:
         name = f"tried/{token_hex(8)}"
         first, second = put_new(self._at(name), b"first"), put_new(self._at(name), b"second")
-        kept = self.get(name)
+        kept = self.read(name)
         self.remove(name)
-        if not first or second or kept != b"first":
+        if not first or second or kept.to_pybytes() != b"first":
             raise StorageError(
                 f"cannot use {self.where()}: the call that was given as put_new writes over a file that is there; "
                 "leave it out, or give one that does not"

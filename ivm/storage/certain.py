@@ -14,7 +14,7 @@ from contextlib import suppress
 from struct import Struct
 
 from ivm.catalog.errors import StorageError
-from ivm.storage.storage import File, Storage
+from ivm.storage.storage import File, Readable, Storage
 
 NAME = "CERTAIN"
 _MAGIC = b"ivmC"
@@ -28,7 +28,7 @@ def note(number: int) -> bytes:
     return said + _SUM.pack(zlib.crc32(said))
 
 
-def noted(storage: Storage) -> int | None:
+def noted(storage: Readable) -> int | None:
     """The number of the last record that is known to have been certain; None where that is not known."""
     if NAME not in storage.names():
         return None
@@ -42,7 +42,7 @@ def noted(storage: Storage) -> int | None:
     return number if data.to_pybytes() == note(number) else None
 
 
-def check_end(storage: Storage, number: int) -> None:
+def check_end(storage: Readable, number: int) -> None:
     """StorageError if a log that ends at this record is known to have had others, and to have been certain of them."""
     certain = noted(storage)
     if certain is not None and number < certain:

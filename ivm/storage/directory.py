@@ -6,87 +6,35 @@ import errno
 import fcntl
 import os
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from mmap import MAP_POPULATE, MAP_SHARED, PROT_READ, mmap
 from os import PathLike, fspath
-
-import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.storage.entries import absolute, names_in, open_directory, open_file, sync_directory
 from ivm.storage.log import log_files
+from ivm.storage.open_directory import OpenDirectory
 from ivm.storage.tail import Tail
 
 HOLDER = "LOCK"
 """The file whose lock says that somebody holds the directory, and which has the number of that process."""
-_PIECES = 1000  # the operating system takes 1024 at once
-_CACHED_BYTES = 1 << 23
-"""So much of the end of a file stays in the operating system's cache, and as much again until that is looked at.
-
-Nobody reads soon what was written before. Without this a log takes memory that no program has used, as long as there is
-some, which a virtual machine has to be given page by page: that took six times as long as writing."""
 
 
-class DirectoryFile:
-    """See `ivm.storage.storage.File`. `check` raises OSError if nothing is to be written any more."""
-
-    def __init__(self, handle: int, check: Callable[[], None]) -> None:
-        self._handle = handle
-        self._check = check
-        self._cached_from = 0
-
-    def write(self, at: int, data: Sequence[bytes | memoryview]) -> None:
-        """See `File.write`. A call that wrote a part goes on where it ended."""
-        self._check()
-        pieces = [memoryview(each).cast("B") for each in data]
-        while pieces:
-            done = os.pwritev(self._handle, pieces[:_PIECES], at)
-            if done == 0 and any(len(each) for each in pieces[:_PIECES]):
-                raise OSError("the file takes no more bytes")
-            at += done
-            pieces = _left(pieces, done)
-        if at - self._cached_from >= 2 * _CACHED_BYTES and hasattr(os, "posix_fadvise"):
-            # Pages that are not on the disk yet stay, and are begun to be written: the next call lets them go.
-            begin = max(0, self._cached_from - _CACHED_BYTES)
-            os.posix_fadvise(self._handle, begin, at - begin, os.POSIX_FADV_DONTNEED)
-            self._cached_from = at - _CACHED_BYTES
-
-    def truncate(self, size: int) -> None:
-        """See `File.truncate`."""
-        self._check()
-        os.ftruncate(self._handle, size)
-
-    def sync(self) -> None:
-        """See `File.sync`. OSError also for a file that has no name any more: nobody would find it."""
-        os.fdatasync(self._handle)
-        if os.fstat(self._handle).st_nlink == 0:
-            raise OSError(errno.ESTALE, "somebody has removed it")
-
-    def close(self) -> None:
-        """See `File.close`. Once is enough."""
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            os.close(handle)
-
-
-class Directory:
+class Directory(OpenDirectory):
     """See `ivm.storage.storage.Storage`. Made if it is not there; its parent has to be.
 
     It is known by its descriptor from then on: renamed it is the same one, and what has its path instead is not
-    touched. Before anything is written it is made sure that it is held still. Nothing in it is followed: see
-    `ivm.storage.entries`.
+    touched. Before anything is written it is made sure that it is held still.
 
     One that is not `writable` has to be there; it is not held, and nothing in it is changed.
     """
 
     def __init__(self, path: str | PathLike[str], *, writable: bool = True) -> None:
-        self._at = self._holder = -1
-        self.writable = writable
+        super().__init__(-1, "")
+        self._holder = -1
         _opened.add(self)
         try:
             self._path = absolute(path)
-            self._open()
+            self._where = str(self._path)
+            self._open(writable)
             if writable:
                 self._hold()
         except BaseException as error:
@@ -98,49 +46,13 @@ class Directory:
                 f"cannot open database {fspath(path)!r}: {error.strerror or error}; give a database's directory{or_new}"
             ) from error
 
-    def where(self, name: str = "") -> str:
-        """See `Storage.where`: by the path under which it was opened."""
-        return str(self._path / name) if name else str(self._path)
-
     def names(self) -> list[str]:
         """See `Storage.names`."""
-        return sorted(name for name in names_in(self._at) if name != HOLDER)
-
-    def create(self, name: str) -> DirectoryFile:
-        """See `Storage.create`. What was there is not written to: it may have another name."""
-        self.remove(name)
-        return DirectoryFile(open_file(self._at, name, os.O_RDWR | os.O_CREAT | os.O_EXCL), self._check_held)
-
-    def open(self, name: str) -> DirectoryFile:
-        """See `Storage.open`."""
-        return DirectoryFile(open_file(self._at, name, os.O_RDWR), self._check_held)
-
-    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
-        """See `Storage.read`."""
-        with os.fdopen(open_file(self._at, name, os.O_RDONLY), "rb") as file:
-            if not mapped or os.fstat(file.fileno()).st_size == 0:  # which cannot be mapped
-                return pa.py_buffer(file.read())
-            # All of it is read soon: page by page that would take longer.
-            return pa.py_buffer(mmap(file.fileno(), 0, MAP_SHARED | MAP_POPULATE, PROT_READ))
+        return [name for name in super().names() if name != HOLDER]
 
     def tail(self, name: str) -> Tail:
         """A file that another process writes, to be read as it grows. FileNotFoundError if there is none."""
         return Tail(open_file(self._at, name, os.O_RDONLY))
-
-    def rename(self, old: str, new: str) -> None:
-        """See `Storage.rename`."""
-        self._check_held()
-        os.replace(old, new, src_dir_fd=self._at, dst_dir_fd=self._at)
-
-    def remove(self, name: str) -> None:
-        """See `Storage.remove`."""
-        self._check_held()
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=self._at)
-
-    def sync_names(self) -> None:
-        """See `Storage.sync_names`."""
-        os.fsync(self._at)
 
     def close(self) -> None:
         """See `Storage.close`. Once is enough."""
@@ -150,15 +62,14 @@ class Directory:
 
     def leave(self) -> None:
         """Close what was opened, without a word to the lock: in a process that was forked it is not ours."""
-        handles = self._holder, self._at
-        self._holder = self._at = -1
-        for handle in handles:
-            if handle >= 0:
-                os.close(handle)
+        holder, self._holder = self._holder, -1
+        if holder >= 0:
+            os.close(holder)
+        super().close()
 
-    def _open(self) -> None:
+    def _open(self, writable: bool) -> None:
         """Find the directory, or make it. OSError if it is that of something else."""
-        if self.writable:
+        if writable:
             try:
                 self._path.mkdir()
                 sync_directory(self._path.parent)
@@ -171,7 +82,7 @@ class Directory:
         names = names_in(self._at)
         if HOLDER in names or log_files(self):  # without the first somebody has removed it
             return
-        if not self.writable:
+        if not writable:
             raise OSError("there is no database")
         if names:
             raise OSError("it is a directory of other files")
@@ -197,11 +108,11 @@ class Directory:
                 "two processes could write to it; put it on one that can, such as that of a local disk, or only read "
                 "it with read_only=True"
             ) from error
-        self._check_held()
+        self.check()
         os.ftruncate(self._holder, 0)
         os.pwrite(self._holder, f"{os.getpid()}\n".encode(), 0)
 
-    def _check_held(self) -> None:
+    def check(self) -> None:
         """OSError if somebody else may have it by now. Cost: 2 microseconds, for calls of the operating system."""
         held = os.fstat(self._holder)
         try:
@@ -225,12 +136,3 @@ def _leave_all() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_all)
-
-
-def _left(pieces: list[memoryview], done: int) -> list[memoryview]:
-    """What is left of pieces of which so many bytes are done."""
-    for i, piece in enumerate(pieces):
-        if done < len(piece):
-            return [piece[done:], *pieces[i + 1 :]]
-        done -= len(piece)
-    return []

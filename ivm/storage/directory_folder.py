@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
 
+import pyarrow as pa
+
 from ivm.catalog.errors import StorageError
-from ivm.storage.entries import absolute, sync_directory
-from ivm.storage.folder import ASIDE, names_of
+from ivm.storage.entries import absolute, open_directory, sync_directory
+from ivm.storage.open_directory import OpenDirectory
+from ivm.storage.storage import aside_of, is_aside
 
 
 class DirectoryFolder:
-    """See `ivm.storage.folder.Folder`. The directory is made where it is not there. It has to know hard links.
+    """See `ivm.storage.storage.Shared`. The directory is made where it is not there. It has to know hard links.
 
     Network file systems keep what is promised here as far as they keep it themselves: that a link is made once.
     """
@@ -29,67 +33,72 @@ class DirectoryFolder:
             ) from error
 
     def where(self, name: str = "") -> str:
-        """See `Folder.where`."""
+        """See `Shared.where`."""
         return str(self._path / name) if name else str(self._path)
 
-    def put(self, name: str, data: bytes) -> None:
-        """See `Folder.put`. Cost: a sync of the file and one of its directory."""
-        path, aside = self._aside(name, data)
-        aside.replace(path)
-        sync_directory(path.parent)
+    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """See `Shared.put`. Cost: a sync of the file and one of its directory."""
+        with self._writing(name, pieces) as (there, aside, last):
+            there.rename(aside, last)
+            there.sync_names()
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """See `Folder.put_new`. StorageError if the file system has no hard links."""
-        path, aside = self._aside(name, data)
-        try:
-            os.link(aside, path)
-        except FileExistsError:
-            return False
-        except PermissionError as error:  # so Linux says that a file system has none
-            raise StorageError(
-                f"cannot write {path}: {error.strerror}; a cluster's root needs a directory that can be written, of a "
-                "file system with hard links; give another one"
-            ) from error
-        finally:
-            aside.unlink(missing_ok=True)
-        sync_directory(path.parent)
-        return True
+        """See `Shared.put_new`. StorageError if the file system has no hard links."""
+        with self._writing(name, [data]) as (there, aside, last):
+            try:
+                there.link(aside, last)
+            except FileExistsError:
+                return False
+            except PermissionError as error:  # so Linux says that a file system has none
+                raise StorageError(
+                    f"cannot write {self.where(name)}: {error.strerror}; a cluster's root needs a directory that can "
+                    "be written, of a file system with hard links; give another one"
+                ) from error
+            there.sync_names()
+            return True
 
-    def get(self, name: str) -> bytes:
-        """See `Folder.get`."""
-        return (self._path / name).read_bytes()
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """See `Shared.read`. Nothing is mapped: other machines may remove it."""
+        with self._beside(name) as (there, last):
+            return there.read(last, mapped=False)
 
-    def names(self, under: str) -> list[str]:
-        """See `Folder.names`."""
+    def names(self, under: str = "") -> list[str]:
+        """See `Shared.names`."""
         try:
             with os.scandir(self._path / under) as found:
-                return names_of(under, [each.name for each in found if each.is_file()])
+                last = [each.name for each in found if not is_aside(each.name) and each.is_file()]
         except FileNotFoundError:
             return []
+        return sorted(os.path.join(under, each) for each in last)
 
     def remove(self, name: str) -> None:
-        """See `Folder.remove`."""
-        (self._path / name).unlink(missing_ok=True)
+        """See `Shared.remove`."""
+        with suppress(FileNotFoundError), self._beside(name) as (there, last):
+            there.remove(last)
 
     def remove_under(self, under: str) -> None:
-        """See `Emptying.remove_under`: a directory goes."""
+        """See `Shared.remove_under`: a directory goes."""
         with suppress(FileNotFoundError):
             rmtree(self._path / under)
 
-    def _aside(self, name: str, data: bytes) -> tuple[Path, Path]:
-        """Where the file is to be, and where its bytes are by now, synced."""
+    @contextmanager
+    def _beside(self, name: str) -> Iterator[tuple[OpenDirectory, str]]:
+        """The directory of a file, and what it is called there. FileNotFoundError if there is no such directory."""
         path = self._path / name
-        _make(path.parent)
-        aside = path.with_name(f"{ASIDE}{token_hex(8)}.new")
-        try:
-            with aside.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
-        return path, aside
+        with closing(OpenDirectory(open_directory(path.parent), str(path.parent))) as there:
+            yield there, path.name
+
+    @contextmanager
+    def _writing(self, name: str, pieces: Iterable[bytes | memoryview]) -> Iterator[tuple[OpenDirectory, str, str]]:
+        """Likewise, with what the file is called whose bytes are there by now, synced; that name is gone after this."""
+        _make((self._path / name).parent)
+        with self._beside(name) as (there, last):
+            aside = aside_of(last, f".{token_hex(8)}")
+            try:
+                there.put(aside, pieces)
+                yield there, aside, last
+            finally:
+                there.remove(aside)
 
 
 def _make(directory: Path) -> None:

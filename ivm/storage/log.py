@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from ivm.catalog.errors import StorageError
 from ivm.storage.certain import Certain
 from ivm.storage.record import UNDECIDED, written
-from ivm.storage.storage import File, Storage
+from ivm.storage.storage import File, Readable, Storage
 
 Durability = Literal["commit", "interval", "off"]
 
@@ -39,9 +39,23 @@ def first_of(name: str) -> int:
     return int(name.removesuffix(SUFFIX))
 
 
-def log_files(storage: Storage) -> list[str]:
+def log_files(storage: Readable) -> list[str]:
     """The names of a log's files, in their order."""
     return [name for name in storage.names() if _NAME.fullmatch(name)]
+
+
+def begun(storage: Storage, name: str) -> File:
+    """A new, empty file that survives a loss of power; none on any error, or one that says nothing."""
+    file = storage.create(name)
+    try:
+        file.sync()
+        storage.sync_names()
+    except BaseException:
+        file.close()
+        with suppress(OSError):
+            storage.remove(name)
+        raise
+    return file
 
 
 class Draft(NamedTuple):
@@ -186,7 +200,7 @@ class Log:
             return old.number
         name = log_name(old.number + 1)
         try:
-            file = self._made(name)
+            file = begun(self._storage, name)
         except OSError as error:
             raise StorageError(
                 f"cannot begin a file of the log: {self._storage.where(name)} cannot be made: {reason(error)}; "
@@ -212,19 +226,6 @@ class Log:
                 raise
             self._kept = put.end
             self._ahead = False
-
-    def _made(self, name: str) -> File:
-        """A new, empty file that survives a loss of power; none on any error, or one that says nothing."""
-        file = self._storage.create(name)
-        try:
-            file.sync()
-            self._storage.sync_names()
-        except BaseException:
-            file.close()
-            with suppress(OSError):
-                self._storage.remove(name)
-            raise
-        return file
 
     def _sync(self) -> None:
         self.check()

@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NoReturn
 
 import pyarrow as pa
 
@@ -14,30 +13,28 @@ from ivm.catalog.errors import StorageError
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.log import first_of, log_files
 from ivm.storage.record import Gap, whole_records
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Readable
 
 _TRIES = 100
 
 
 class Pinned:
-    """See `ivm.storage.storage.Storage`. Nothing can be changed; what is removed meanwhile can be read all the same."""
+    """See `ivm.storage.storage.Readable`. What is removed meanwhile can be read all the same."""
 
-    writable = False
-
-    def __init__(self, storage: Storage, files: Mapping[str, pa.Buffer | OSError]) -> None:
+    def __init__(self, storage: Readable, files: Mapping[str, pa.Buffer | OSError]) -> None:
         self._storage = storage
         self._files = files
 
     def where(self, name: str = "") -> str:
-        """See `Storage.where`."""
+        """See `Readable.where`."""
         return self._storage.where(name)
 
     def names(self) -> list[str]:
-        """See `Storage.names`."""
+        """See `Readable.names`."""
         return sorted(self._files)
 
     def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
-        """See `Storage.read`."""
+        """See `Readable.read`."""
         found = self._files.get(name)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -45,30 +42,8 @@ class Pinned:
             raise found
         return found
 
-    def create(self, name: str) -> NoReturn:
-        """Not here: OSError."""
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    def open(self, name: str) -> NoReturn:
-        """Not here: OSError."""
-        self.create(name)
-
-    def rename(self, old: str, new: str) -> None:
-        """Not here: OSError."""
-        self.create(new)
-
-    def remove(self, name: str) -> None:
-        """Not here: OSError."""
-        self.create(name)
-
-    def sync_names(self) -> None:
-        """There is nothing to sync."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-def pinned(storage: Storage) -> Pinned:
+def pinned(storage: Readable) -> Pinned:
     """The files of a storage as they are now. StorageError if they are replaced again and again meanwhile.
 
     If all that was there when it began is there when it ends, and nothing else, it was all there at one time; what is
@@ -94,7 +69,7 @@ def pinned(storage: Storage) -> Pinned:
     )
 
 
-def _read(storage: Storage, name: str, *, mapped: bool) -> pa.Buffer | OSError:
+def _read(storage: Readable, name: str, *, mapped: bool) -> pa.Buffer | OSError:
     try:
         return storage.read(name, mapped=mapped)
     except FileNotFoundError:
@@ -103,7 +78,7 @@ def _read(storage: Storage, name: str, *, mapped: bool) -> pa.Buffer | OSError:
         return error
 
 
-def _met(storage: Storage, name: str, read: pa.Buffer | OSError) -> pa.Buffer | OSError:
+def _met(storage: Readable, name: str, read: pa.Buffer | OSError) -> pa.Buffer | OSError:
     """What was read of the file of a log that is written, without what never was so.
 
     Reading takes a while, in which the commit that was under way may be decided, and others follow: then its place is

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from ivm.storage.folder import Folder
+import pyarrow as pa
+
+from ivm.storage.storage import Shared
 from tests.cluster.memory import MemoryFolder
 
 
@@ -34,9 +36,9 @@ CALM = Rates()
 
 
 class Faulty:
-    """See `ivm.storage.folder.Folder`. `before` is called with the name of each call; what it raises, the call raises."""
+    """See `ivm.storage.storage.Shared`. `before` is called with the name of each call; what it raises, the call raises."""
 
-    def __init__(self, chance: random.Random, rates: Rates = CALM, inner: Folder | None = None) -> None:
+    def __init__(self, chance: random.Random, rates: Rates = CALM, inner: Shared | None = None) -> None:
         self.inner = inner or MemoryFolder()
         self.rates = rates
         self.before: Callable[[str], None] = lambda call: None
@@ -52,27 +54,33 @@ class Faulty:
     def where(self, name=""):
         return self.inner.where(name)
 
-    def put(self, name, data):
-        self._write("put", name, lambda: self.inner.put(name, data))
+    def put(self, name, pieces):
+        whole = b"".join(pieces)
+        self._write("put", name, lambda: self.inner.put(name, [whole]))
 
     def put_new(self, name, data):
         return self._write("put_new", name, lambda: self.inner.put_new(name, data))
 
-    def get(self, name):
-        self._meet("get")
+    def read(self, name, *, mapped=True):
+        self._meet("read")
         if self._is_hidden(name):
             raise FileNotFoundError(2, "not seen yet", name)
-        data = self.inner.get(name)
+        data = self.inner.read(name)
         if name in self.ruined or self._happens("garble"):
-            return bytes([data[0] ^ 1]) + data[1:] if data else b"?"
+            whole = data.to_pybytes()
+            return pa.py_buffer(bytes([whole[0] ^ 1]) + whole[1:] if whole else b"?")
         return data
 
-    def names(self, under):
+    def names(self, under=""):
         self._meet("names")
         return [each for each in self.inner.names(under) if not self._is_hidden(each)]
 
     def remove(self, name):
         self._write("remove", name, lambda: self.inner.remove(name))
+
+    def remove_under(self, under):
+        for name in self.names(under):
+            self.remove(name)
 
     def settle(self):
         """All that is late is done, and all is seen."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from threading import Lock
+
+import pyarrow as pa
 
 
 class MemoryFolder:
@@ -13,15 +16,15 @@ class MemoryFolder:
         self._lock = Lock()
 
     def where(self, name: str = "") -> str:
-        """See `Folder.where`."""
+        """See `Shared.where`."""
         return f"memory/{name}" if name else "memory"
 
-    def put(self, name: str, data: bytes) -> None:
-        """See `Folder.put`."""
-        self._beside(name)[name] = data
+    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """See `Shared.put`."""
+        self._beside(name)[name] = b"".join(pieces)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """See `Folder.put_new`."""
+        """See `Shared.put_new`."""
         with self._lock:
             beside = self._beside(name)
             if name in beside:
@@ -29,20 +32,26 @@ class MemoryFolder:
             beside[name] = data
             return True
 
-    def get(self, name: str) -> bytes:
-        """See `Folder.get`."""
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """See `Shared.read`."""
         try:
-            return self._beside(name)[name]
+            return pa.py_buffer(self._beside(name)[name])
         except KeyError:
             raise FileNotFoundError(2, "No such file", name) from None
 
-    def names(self, under: str) -> list[str]:
-        """See `Folder.names`."""
+    def names(self, under: str = "") -> list[str]:
+        """See `Shared.names`."""
         return sorted(self._folders.get(under, ()))
 
     def remove(self, name: str) -> None:
-        """See `Folder.remove`."""
+        """See `Shared.remove`."""
         self._beside(name).pop(name, None)
+
+    def remove_under(self, under: str) -> None:
+        """See `Shared.remove_under`."""
+        for name in self.all():
+            if name.startswith(f"{under}/"):
+                self.remove(name)
 
     def all(self) -> list[str]:
         """The names of all files, sorted."""

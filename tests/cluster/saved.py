@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ivm.cluster.files.files import Files
-from ivm.cluster.files.snapshots import Pieces, read_snapshot, snapshots_of, write_snapshot
+from ivm.cluster.files.snapshots import pieces_under, read_snapshot, snapshots_of, write_snapshot
 from ivm.cluster.protocol.terms import Shard
 from tests.cluster.memory import MemoryFolder
 
@@ -19,4 +19,4 @@ def loaded_from(old: Shard, new: Shard, folder: MemoryFolder | None = None, head
     version = len(files.names("snapshots/0")) + 1
     write_snapshot(files, 0, version, "a", saving)
     snapshot = read_snapshot(files, snapshots_of(files, 0, version)[0])
-    new.load(head(files.read(snapshot.pieces[0])), Pieces(files, 0), snapshot.name)
+    new.load(head(files.bytes_of(snapshot.pieces[0])), files.within(pieces_under(0)), snapshot.name)

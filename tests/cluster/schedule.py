@@ -24,7 +24,7 @@ from ivm.cluster.files.versions import Version, Versions, is_published, number_o
 from ivm.cluster.protocol.terms import Group, Message, Order, Shard, Status, Superseded
 from ivm.cluster.shard.copies import Copies
 from ivm.storage.agreement import put_by_agreement
-from ivm.storage.folder import Folder
+from ivm.storage.storage import Shared
 from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import CALM, Faulty, Rates
 from tests.cluster.subject import Subject
@@ -87,7 +87,7 @@ class Schedule:
         *,
         processes: int = 2,
         batches: int = 8,
-        inner: Folder | None = None,
+        inner: Shared | None = None,
     ) -> None:
         self.subject, self.dangers, self.batches, self.every = subject, dangers, batches, 1 + seed % 4
         self.large = (1, 24, LARGE)[seed % 3]

@@ -26,7 +26,7 @@ def play(seed, rates):
         for _ in range(6):
             try:
                 told.append((i, put_by_agreement(folder, "c/1", data)))
-                seen.append(folder.get("c/1"))
+                seen.append(folder.read("c/1").to_pybytes())
                 return
             except OSError:
                 continue
@@ -41,7 +41,7 @@ def play(seed, rates):
         turns.run([lambda i=i: writer(i) for i in range(chance.randint(2, 4))])
     folder.settle()
     folder.rates = CALM
-    kept = folder.inner.get("c/1") if told else None
+    kept = folder.inner.read("c/1").to_pybytes() if told else None
     assert len({*seen, *([kept] if told else [])}) <= 1, (told, seen, kept)
     winners = [i for i, is_ours in told if is_ours]
     assert len(winners) <= 1

@@ -37,11 +37,11 @@ class Watched(MemoryFolder):
         self.at_once = self.most = 0
         self.before: Callable[[str], object] = lambda call: None
 
-    def names(self, under):
+    def names(self, under=""):
         return self._called("names", lambda: super(Watched, self).names(under))
 
-    def get(self, name):
-        return self._called("get", lambda: super(Watched, self).get(name))
+    def read(self, name, *, mapped=True):
+        return self._called("read", lambda: super(Watched, self).read(name))
 
     def remove(self, name):
         return self._called("remove", lambda: super(Watched, self).remove(name))
@@ -133,7 +133,7 @@ def test_many_files_are_removed_at_a_time_and_little_is_asked(folder):
     assert files - len(folder.all()) > removed - 60 > 100
     pages = 40
     assert folder.beside["names"] <= 4 * SHARDS + 5 + pages, "four for each shard, and the bids of each page"
-    assert folder.beside["get"] <= 5 * SHARDS
+    assert folder.beside["read"] <= 5 * SHARDS
     db.close()
 
 
@@ -218,7 +218,7 @@ def test_a_pass_that_is_cut_short_anywhere_is_made_up_for_by_the_next():
     def restored() -> None:
         cluster.folder.inner._folders.clear()
         cluster.folder.inner._folders.update({under: dict(files) for under, files in before.items()})
-        cluster.folder.put(bids, b"")
+        cluster.folder.put(bids, [])
         cluster.folder.counts.clear()
 
     restored()
@@ -245,7 +245,7 @@ def test_a_pass_that_is_cut_short_anywhere_is_made_up_for_by_the_next():
 def test_no_page_stays_without_its_bids_nor_bids_without_their_page():
     cluster = many(30)
     bids = f"commits/{3:020}.bids/1.claim"
-    cluster.folder.put(bids, b"")
+    cluster.folder.put(bids, [])
     remove = cluster.folder.remove
     cluster.folder.remove = lambda name: (_ for _ in ()).throw(OSError(5, "no")) if name == bids else remove(name)
     clean(cluster.versions.files, cluster.last)

@@ -222,7 +222,7 @@ def test_messages_come_in_one_order():
         process._make = lambda shard: Noting(shard, 2, given)
         cluster.run(process, order, 0, 1, chosen)
     assert given == [[[[0, 1]], [[1, 2]], [[2, 3]]]] * 2
-    logs = [cluster.folder.inner.get(name) for name in cluster.folder.inner.names("logs")]
+    logs = [cluster.folder.inner.read(name).to_pybytes() for name in cluster.folder.inner.names("logs")]
     assert logs[0] == logs[1]
 
 
@@ -238,7 +238,7 @@ def test_what_is_large_goes_by_a_file_of_its_own_which_the_log_names():
     cluster.changes.append(rows((0, 1), (2, 3), (4, 1)))
     logs = {each.stored.file for each in cluster.last.logs}
     others = [name for name in cluster.folder.inner.names("logs") if name not in logs]
-    assert [cluster.folder.inner.get(name) for name in others] == [b"[[1, [[1, 2], [3, 1]]]]"]
+    assert [cluster.folder.inner.read(name).to_pybytes() for name in others] == [b"[[1, [[1, 2], [3, 1]]]]"]
     cluster.compare()
     cluster.folder.ruined.add(others[0])
     with pytest.raises(StorageError, match=f"cannot read memory/{others[0]}: it is damaged"):

@@ -39,9 +39,9 @@ class Far(MemoryFolder):
         self._by_agreement = by_agreement
         self._counting = Lock()
 
-    def put(self, name, data):
+    def put(self, name, pieces):
         self._go("put")
-        super().put(name, data)
+        super().put(name, pieces)
 
     def put_new(self, name, data):
         if self._by_agreement:
@@ -49,11 +49,11 @@ class Far(MemoryFolder):
         self._go("put_new")
         return super().put_new(name, data)
 
-    def get(self, name):
-        self._go("get")
-        return super().get(name)
+    def read(self, name, *, mapped=True):
+        self._go("read")
+        return super().read(name)
 
-    def names(self, under):
+    def names(self, under=""):
         self._go("names")
         return super().names(under)
 

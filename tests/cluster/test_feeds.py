@@ -204,7 +204,7 @@ def test_what_is_read_while_old_pages_go_is_looked_for_anew() -> None:
     db.rescale(3)
     names, view = folder.names, core_of(db).catalog.view("cities")
 
-    def listed(under: str) -> list[str]:
+    def listed(under: str = "") -> list[str]:
         found = names(under)
         if under == "commits":  # it is read after this, and the pages of the chain before go
             folder.names = names  # type: ignore[method-assign]

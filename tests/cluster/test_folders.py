@@ -1,4 +1,4 @@
-"""Every form of a folder keeps what `ivm.storage.folder.Folder` promises."""
+"""Every form of a folder keeps what `ivm.storage.storage.Shared` promises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ivm.catalog.errors import StorageError
 from ivm.cluster.files.folders import folder_of
 from ivm.storage.arrow_folder import ArrowFolder
 from ivm.storage.directory_folder import DirectoryFolder
-from ivm.storage.folder import remove_under
 from ivm.storage.within import Within
 from tests.cluster.faulty import Faulty
 from tests.cluster.memory import MemoryFolder
@@ -48,33 +47,34 @@ def folder(request, tmp_path):
 
 
 def test_what_is_put_is_there(folder):
-    folder.put("a/1/x.y-z", b"one")
-    folder.put("a/1/x2", b"")
-    folder.put("a/2", b"two" * 100_000)
-    folder.put("b", b"three")
+    folder.put("a/1/x.y-z", [b"one"])
+    folder.put("a/1/x2", [b""])
+    folder.put("a/2", [b"two" * 100_000])
+    folder.put("b", [b"three"])
     assert folder.names("a/1") == ["a/1/x.y-z", "a/1/x2"]
     assert folder.names("a") == ["a/2"]
     assert folder.names("nowhere") == []
-    assert (folder.get("a/1/x.y-z"), folder.get("a/1/x2"), folder.get("b")) == (b"one", b"", b"three")
-    assert folder.get("a/2") == b"two" * 100_000
-    folder.put("b", b"three")  # again: the answer was lost
+    found = [folder.read(name).to_pybytes() for name in ("a/1/x.y-z", "a/1/x2", "b")]
+    assert found == [b"one", b"", b"three"]
+    assert folder.read("a/2").to_pybytes() == b"two" * 100_000
+    folder.put("b", [b"three"])  # again: the answer was lost
     folder.remove("a/1/x2")
     folder.remove("a/1/x2")
     folder.remove("nowhere/at/all")
     assert folder.names("a/1") == ["a/1/x.y-z"]
     for name in ("a/1/x2", "nowhere/at/all"):
         with pytest.raises(FileNotFoundError):
-            folder.get(name)
+            folder.read(name)
     assert folder.where("b").endswith("b")
 
 
 def test_all_under_a_name_goes_and_nothing_is_left_of_it(folder, tmp_path):
     for name in ("d/1", "d/2.bids/x", "d/2.bids/y", "d/2", "d/3/z"):
-        folder.put(name, b"one")
+        folder.put(name, [b"one"])
     for within in (folder, Within(folder, "d")):
         under = "2.bids" if within is not folder else "d/3"
-        remove_under(within, under)
-        remove_under(within, under)
+        within.remove_under(under)
+        within.remove_under(under)
     assert [*folder.names("d"), *folder.names("d/2.bids"), *folder.names("d/3")] == ["d/1", "d/2"]
     assert not [*tmp_path.rglob("2.bids"), *tmp_path.rglob("d/3")], "or each list of what is beside has it, for ever"
 
@@ -83,9 +83,9 @@ def test_what_is_there_is_not_put_anew(folder):
     assert folder.put_new("c/1", b"one")
     assert not folder.put_new("c/1", b"two")
     assert not folder.put_new("c/1", b"one")
-    folder.put("c/2", b"three")
+    folder.put("c/2", [b"three"])
     assert not folder.put_new("c/2", b"four")
-    assert (folder.get("c/1"), folder.get("c/2")) == (b"one", b"three")
+    assert (folder.read("c/1").to_pybytes(), folder.read("c/2").to_pybytes()) == (b"one", b"three")
     assert folder.names("c") == ["c/1", "c/2"]
     folder.remove("c/1")
     assert folder.names("c") == ["c/2"]
@@ -110,7 +110,7 @@ def test_of_many_who_put_one_is_told_so(folder, same):
     assert len(told) == 6
     # By agreement a writer may have its file written by another, and be told that it was there.
     assert len(winners) == 1 or (not winners and isinstance(folder, ArrowFolder))
-    assert folder.get("d/1") in (winners or [data for _, data in told])
+    assert folder.read("d/1").to_pybytes() in (winners or [data for _, data in told])
 
 
 def test_a_directory_made_while_it_is_listed(tmp_path):
@@ -144,7 +144,7 @@ def test_a_call_that_overwrites_is_not_believed(tmp_path):
 
 
 def test_a_file_system_without_links_is_refused_by_name(tmp_path, monkeypatch):
-    def link(old, new):
+    def link(old, new, **more):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", link)
@@ -166,23 +166,28 @@ def test_where_files_are_there_as_a_whole_they_are_written_at_once(tmp_path, mon
     (tmp_path / "a" / "2.bids").mkdir(parents=True)  # object stores have no directories
     (tmp_path / "a" / "b").mkdir()
     folder = ArrowFolder(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "a")
-    folder.put("b/1", b"one")
+    folder.put("b/1", [b"one"])
     assert folder.put_new("2", b"two")
-    assert (folder.get("b/1"), folder.get("2"), folder.names("b")) == (b"one", b"two", ["b/1"])
+    assert (folder.read("b/1").to_pybytes(), folder.read("2").to_pybytes(), folder.names("b")) == (
+        b"one",
+        b"two",
+        ["b/1"],
+    )
     assert folder.where("2") == "local:a/2"
     with pytest.raises(FileNotFoundError):  # nothing is written aside, which would have made the directory
-        folder.put("c/1", b"three")
+        folder.put("c/1", [b"three"])
 
 
 @pytest.mark.parametrize("kind", ["directory", "arrow, local"])
 def test_what_could_not_be_written_leaves_nothing_that_is_seen(kind, tmp_path, monkeypatch):
     folder = dict(folders(tmp_path))[kind]
-    folder.put("a/1", b"one")
-    monkeypatch.setattr(os, "fsync", no_room)
+    folder.put("a/1", [b"one"])
+    monkeypatch.setattr(os, "fdatasync", no_room)
     if kind == "directory":
-        for put in (folder.put, folder.put_new):
+        for put, what in ((folder.put, [b"two"]), (folder.put_new, b"two")):
             with pytest.raises(OSError, match="No space"):
-                put("a/2", b"two")
+                put("a/2", what)
+        assert os.listdir(tmp_path / "one" / "two" / "a") == ["1"]
     assert folder.names("a") == ["a/1"]
 
 

@@ -28,7 +28,7 @@ class Unlisted(MemoryFolder):
 
     is_out = False
 
-    def names(self, under):
+    def names(self, under=""):
         if self.is_out:
             raise OSError("cannot be reached")
         return super().names(under)
@@ -78,7 +78,7 @@ def test_it_looks_seldom():
     lists = list[str]()
 
     class Counted(MemoryFolder):
-        def names(self, under):
+        def names(self, under=""):
             lists.append(under)
             return super().names(under)
 

@@ -8,7 +8,7 @@ import pytest
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.cleaning import clean
-from ivm.cluster.files.snapshots import Pieces, read_snapshot, snapshots_of, write_snapshot
+from ivm.cluster.files.snapshots import pieces_under, read_snapshot, snapshots_of, write_snapshot
 from ivm.cluster.files.versions import number_of
 from tests.cluster.cases import Cluster
 from tests.cluster.test_copies import ONE, TWO
@@ -30,13 +30,13 @@ def numbers(cluster, under):
 def gets(cluster, process):
     """What a process that has nothing reads."""
     got = []
-    get = cluster.folder.inner.get
+    read = cluster.folder.inner.read
 
     def noted(name):
         got.append(name)
-        return get(name)
+        return read(name)
 
-    with patch.object(cluster.folder.inner, "get", noted):
+    with patch.object(cluster.folder.inner, "read", noted):
         cluster.compare(process)
     return got
 
@@ -67,7 +67,7 @@ def newest(files, version=99):
 
 def texts(files, snapshot):
     """What a snapshot has."""
-    return read_pieces(files.read(snapshot.pieces[0]), Pieces(files, 0))[1:]
+    return read_pieces(files.bytes_of(snapshot.pieces[0]), files.within(pieces_under(0)))[1:]
 
 
 def test_pieces_that_are_as_before_are_not_written_again():
@@ -91,7 +91,7 @@ def test_a_piece_that_is_lost_is_written_again():
         write(files, known, version, ["one", "two"])
         if version == 2:
             first = read_snapshot(files, snapshots_of(files, 0, 1)[0])
-            files.remove([first.pieces[1].file])
+            files.remove(first.pieces[1].file)
     assert texts(files, newest(files)) == ["one", "two"]
 
 
@@ -207,7 +207,7 @@ def test_nothing_is_used_again_of_what_another_process_has_gone_on_from():
         write(files, known, version, ["one"])
     for version in (3, 4, 5):  # the last has that of version 3
         write(files, other, version, ["one"])
-    files.remove([piece.file for each in (1, 2) for piece in newest(files, each).pieces])
+    files.remove_all([piece.file for each in (1, 2) for piece in newest(files, each).pieces])
     snapshot = write(files, known, 6, ["one"])
     assert texts(files, snapshot) == ["one"]
     assert number_of(snapshot.pieces[1].file) == 6

@@ -111,7 +111,7 @@ def test_what_is_published_long_after_it_was_removed_is_not():
     found = versions()
     one = publish(found, Version(), "a")
     two = publish(found, one, "b")
-    found.files.remove([f"commits/{1:020}"])
+    found.files.remove(f"commits/{1:020}")
     with pytest.raises(Superseded):
         publish(found, Version(), "late")
     assert found.files.names("commits") == [f"commits/{2:020}"]
@@ -123,21 +123,21 @@ def test_a_page_that_is_damaged_is_named():
     publish(found, Version(), "a")
     name = f"commits/{1:020}"
     folder = found.files._folder
-    page = folder.get(name)
+    page = folder.read(name).to_pybytes()
     for damaged, says in (
         (b"", "it is damaged, or not written by ivm"),
         (page[:-1], "it is damaged"),
         (page.replace(b'"a"', b'"b"'), "it is damaged"),
         (page.replace(b"format 3", b"format 2"), "it has format 2, and this release of ivm reads format 3"),
     ):
-        folder.put(name, damaged)
+        folder.put(name, [damaged])
         with pytest.raises(StorageError, match=f"cannot read memory/{name}: {says}"):
             found.newest()
 
 
 def test_a_page_of_other_things_is_named():
     found = versions()
-    found.files._folder.put(f"commits/{1:020}", page_of({"version": 1}))
+    found.files._folder.put(f"commits/{1:020}", [page_of({"version": 1})])
     with pytest.raises(StorageError, match="it was not written by ivm"):
         found.newest()
 
@@ -150,7 +150,7 @@ def test_versions_that_do_not_follow_are_refused():
         list(found.between(0, "x", 2))
     other = versions()
     publish(other, Version(), "c")
-    found.files._folder.put(f"commits/{1:020}", other.files._folder.get(f"commits/{1:020}"))
+    found.files._folder.put(f"commits/{1:020}", [other.files._folder.read(f"commits/{1:020}")])
     with pytest.raises(StorageError, match=r"commits/0+2: it does not follow version 1"):
         list(found.between(0, "", 2))
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivm.storage.certain import NAME as CERTAIN
+from ivm.storage.storage import Storage, is_aside
 
 SECTOR = 512
 
@@ -37,7 +38,7 @@ class DiskFile:
         pass
 
 
-class Disk:
+class Disk(Storage):
     """See `ivm.storage.storage.Storage`. `fails`: at which call (of `calls` so far), and how: an errno, or "short".
     `failed`: what calls have done so, and of which file.
 
@@ -46,8 +47,7 @@ class Disk:
 
     without_note = False
 
-    def __init__(self, names: dict[str, bytes] | None = None, *, writable: bool = True) -> None:
-        self.writable = writable
+    def __init__(self, names: dict[str, bytes] | None = None) -> None:
         self.steps: list[tuple[Any, ...]] = []
         self.calls = 0
         self.fails: dict[int, int | str] = {}
@@ -83,7 +83,7 @@ class Disk:
         return f"disk/{name}" if name else "disk"
 
     def names(self):
-        return sorted(self._names)
+        return sorted(name for name in self._names if not is_aside(name))
 
     def create(self, name):
         self.meet("create", name)

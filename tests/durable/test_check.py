@@ -18,7 +18,8 @@ from ivm.durable.history import history, whole_before
 from ivm.storage import record
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.certain import note
-from ivm.storage.directory import Directory, DirectoryFile
+from ivm.storage.directory import Directory
+from ivm.storage.open_directory import DirectoryFile
 from tests.durable.opening import begin_file, call, contents, killed
 
 

@@ -143,11 +143,11 @@ def test_nothing_in_it_is_followed_or_waited_for(shop, tmp_path, name, kind):
 def test_what_is_aside_of_a_checkpoint_is_not_written_through(shop, tmp_path, kind):
     victim = tmp_path / "victim"
     victim.write_text(PRECIOUS)
-    KINDS.get(kind, lambda path, victim: path.hardlink_to(victim))(shop / "MANIFEST.new", victim)
+    KINDS.get(kind, lambda path, victim: path.hardlink_to(victim))(shop / ".MANIFEST.new", victim)
     with connect(shop) as db:
         db.sql("INSERT INTO t VALUES (3)")
         said = _said(lambda: db.sql("CHECKPOINT"))
-    assert ("MANIFEST.new cannot be written: Is a directory" in str(said)) == (kind == "a directory")
+    assert (".MANIFEST.new cannot be written: Is a directory" in str(said)) == (kind == "a directory")
     assert victim.read_text() == PRECIOUS
     assert _rows(shop) == [1, 2, 3]
 

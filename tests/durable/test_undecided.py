@@ -7,7 +7,7 @@ import pytest
 
 import ivm
 from ivm.durable import journal
-from ivm.durable.recovery import recover
+from ivm.durable.recovery import reached
 from ivm.engine.engine import Engine
 from ivm.session.core import Core
 from ivm.session.database import Database
@@ -118,7 +118,7 @@ def test_beside_it_nothing_is_seen_of_it(written_first):
         if disk.steps[done - 1][0] in ("write", "truncate"):
             acknowledged = max(i for i, (by, _) in enumerate(held) if by <= done)
             core = Core(Engine(None, history=0), external_access=False)
-            recover(core, Disk(Disk.replayed(disk.steps[:done]), writable=False))
+            reached(core, Disk(Disk.replayed(disk.steps[:done])), None)
             assert contents(Database(core)) in [each for _, each in held[acknowledged : acknowledged + 2]]
 
 

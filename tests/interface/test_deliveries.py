@@ -20,6 +20,7 @@ from ivm.deliveries import delta
 from ivm.deliveries.parquet import Parquet
 from ivm.deliveries.target import Mark
 from ivm.storage.directory_folder import DirectoryFolder
+from ivm.storage.open_directory import OpenDirectory
 
 TABLES = """
     CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price DECIMAL(9,2) NOT NULL);
@@ -220,7 +221,12 @@ def test_over_shards_too(tmp_path):
 def test_a_folder_that_fails_at_any_step_has_each_change_once(tmp_path, monkeypatch):
     """Also where those who read its files take them away."""
     changes = pa.table({"x": [1], "_time": [1], "_diff": [1]})
-    steps = [(DirectoryFolder, "put", 0), (DirectoryFolder, "put", 1), (Path, "replace", 0), (Path, "replace", 2)]
+    steps = [
+        (DirectoryFolder, "put", 0),
+        (DirectoryFolder, "put", 1),
+        (OpenDirectory, "rename", 0),
+        (Path, "replace", 0),
+    ]
     for number, (owner, name, skipped) in enumerate(steps):
         path, done, left = tmp_path / str(number), getattr(owner, name), [skipped]
 

@@ -43,7 +43,7 @@ def test_those_who_share_a_folder_leave_nothing_there():
 class Silent(MemoryFolder):
     """What is written there is not there."""
 
-    def put(self, name, data):
+    def put(self, name, pieces):
         pass
 
 

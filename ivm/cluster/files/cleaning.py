@@ -10,7 +10,7 @@ from ivm.cluster.files.feeds import feeds_under
 from ivm.cluster.files.files import Files
 from ivm.cluster.files.logs import LOGS
 from ivm.cluster.files.snapshots import pages_under, pieces_under, read_snapshot
-from ivm.cluster.files.versions import COMMITS, WHATS, Version, number_of
+from ivm.cluster.files.versions import COMMITS, NAMES, WHATS, Version, number_of
 from ivm.storage.agreement import bids_under
 
 KEPT = 2
@@ -34,16 +34,17 @@ def clean(files: Files, newest: Version) -> int:
     """
     shards = range(newest.shards)
     old = files.each(lambda shard: _old(files, shard, newest.version), shards)
-    files.remove([name for each in old for name in each.pages])
-    files.remove([name for each in old for name in each.pieces])
+    files.remove_all([name for each in old for name in each.pages])
+    files.remove_all([name for each in old for name in each.pieces])
     oldest = min((each.since for each in old), default=0)
     if oldest:
         _remove_pages(files, oldest, {newest.version, newest.defined})
-        files.remove(_before(files, WHATS, oldest))
-        files.remove(_before(files, LOGS, oldest + 1))
+        files.remove_all(_before(files, WHATS, oldest))
+        files.remove_all(_before(files, NAMES, oldest, () if newest.names is None else {number_of(newest.names.file)}))
+        files.remove_all(_before(files, LOGS, oldest + 1))
         left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
         told = files.each(lambda shard: _before(files, feeds_under(shard), oldest, left), shards)
-        files.remove([name for each in told for name in each])
+        files.remove_all([name for each in told for name in each])
     return oldest
 
 
@@ -83,7 +84,7 @@ def _kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> tuple[in
 def _remove_pages(files: Files, version: int, but: Collection[int]) -> None:
     """Remove the pages of versions before this one. Bids go first: those of a page that is gone nobody finds."""
     pages = [name for name in _before(files, COMMITS, version) if number_of(name) not in but]
-    files.remove(without_bids(files, pages))
+    files.remove_all(without_bids(files, pages))
 
 
 def without_bids(files: Files, pages: Sequence[str]) -> list[str]:

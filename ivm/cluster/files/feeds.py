@@ -36,4 +36,4 @@ def feed_of(rows: pa.Table) -> bytes:
 
 def read_feed(files: Files, stored: Stored) -> pa.Table:
     """The rows of such a file, or of what a snapshot has of a view. StorageError if it cannot be read."""
-    return pa.ipc.open_stream(files.read(stored)).read_all()
+    return pa.ipc.open_stream(files.bytes_of(stored)).read_all()

@@ -7,15 +7,17 @@ import logging
 import re
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from secrets import token_hex
 from threading import Event
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.several import each
 from ivm.cluster.protocol.terms import Stored
-from ivm.storage.folder import Folder, remove_under
+from ivm.storage.storage import Shared
 from ivm.storage.within import Within
 
 S = TypeVar("S")
@@ -31,17 +33,19 @@ _FIRST_LINE = re.compile(rb"ivm cluster, format (\d{1,9}), crc32 ([0-9a-f]{8})\n
 
 
 class Files:
-    """Files of a folder, tried again where a call fails. Any thread calls. StorageError names the file it is about."""
+    """See `ivm.storage.storage.Folder`: files of a shared one, tried again where a call fails. StorageError names the
+    file it is about.
+    """
 
     def __init__(
         self,
-        folder: Folder,
+        folder: Shared,
         pauses: Sequence[float] = PAUSES,
         at_once: int = 1,
         wait: Callable[[float], bool | None] = time.sleep,
     ) -> None:
-        """`at_once`: how many calls `each` and `remove` make at once. `wait`: waits for so many seconds, and tells
-        whether no more calls are to be made.
+        """`at_once`: how many calls `each` and what removes files make at once. `wait`: waits for so many seconds, and
+        tells whether no more calls are to be made.
         """
         self._folder = folder
         self._pauses = pauses
@@ -60,31 +64,36 @@ class Files:
         """The files under a name, as files of a folder of their own."""
         return Files(Within(self._folder, under), self._pauses, self._at_once, self._wait)
 
-    def names(self, under: str) -> list[str]:
-        """The names of the files under a name, sorted."""
+    def names(self, under: str = "") -> list[str]:
+        """See `Shared.names`."""
         return self._tried(f"list {self.where(under)}", lambda: self._folder.names(under))
 
     def write(self, name: str, data: bytes) -> Stored:
         """A new file, under a name that no other ever has. It is certain on return."""
-        self._tried(f"write {self.where(name)}", lambda: self._folder.put(name, data))
+        self.put(name, [data])
         return Stored(name, len(data), zlib.crc32(data))
 
-    def write_new(self, name: str, data: bytes) -> bool:
+    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """See `Folder.put`. Cost: memory for all of them."""
+        whole = b"".join(pieces)  # a try may be the second one
+        self._tried(f"write {self.where(name)}", lambda: self._folder.put(name, [whole]))
+
+    def put_new(self, name: str, data: bytes) -> bool:
         """Whether a file of these bytes is there by this call, and not another's."""
 
         def put() -> bool:
             # An answer may have been lost: then it is ours, though the call that succeeds says that one was there.
-            return self._folder.put_new(name, data) or self._folder.get(name) == data
+            return self._folder.put_new(name, data) or self._folder.read(name).to_pybytes() == data
 
         return self._tried(f"write {self.where(name)}", put)
 
-    def get(self, name: str) -> bytes:
-        """The bytes of a file, whatever they are."""
-        return self._tried(f"read {self.where(name)}", lambda: self._folder.get(name))
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """See `Folder.read`: the bytes of a file, whatever they are."""
+        return self._tried(f"read {self.where(name)}", lambda: self._folder.read(name, mapped=mapped))
 
-    def read(self, stored: Stored) -> bytes:
+    def bytes_of(self, stored: Stored) -> bytes:
         """The bytes of a file. StorageError if they are not those that were written."""
-        data = self.get(stored.file)
+        data = self.read(stored.file).to_pybytes()
         if len(data) != stored.bytes:
             raise StorageError(
                 f"cannot read {self.where(stored.file)}: it has {len(data)} bytes, and {stored.bytes} were written; "
@@ -96,7 +105,7 @@ class Files:
 
     def read_page(self, name: str) -> Any:
         """What `page_of` made a file of. StorageError if it is anything else."""
-        data, where = self.get(name), self.where(name)
+        data, where = self.read(name).to_pybytes(), self.where(name)
         first = _FIRST_LINE.match(data)
         if first is None:
             raise StorageError(f"cannot read {where}: it is damaged, or not written by ivm; restore it from a backup")
@@ -114,13 +123,17 @@ class Files:
         """What `work` gives for each, by calls of this side by side; what it raises is raised."""
         return each(work, over, self._at_once)
 
-    def remove(self, names: Sequence[str]) -> None:
-        """Let files go. Those that cannot be removed now are there the next time; the log of `ivm` says so."""
+    def remove(self, name: str) -> None:
+        """Let a file go. One that cannot be removed now is there the next time; the log of `ivm` says so."""
+        self.remove_all([name])
+
+    def remove_all(self, names: Sequence[str]) -> None:
+        """Let files go, likewise."""
         self._removed(names, self._folder.remove)
 
     def remove_under(self, names: Sequence[str]) -> list[bool]:
         """Let the files under each of these names go, likewise; of each whether it was done."""
-        return self._removed(names, lambda name: remove_under(self._folder, name))
+        return self._removed(names, self._folder.remove_under)
 
     def _removed(self, names: Sequence[str], remove: Callable[[str], None]) -> list[bool]:
         """Call `remove` for each; for which it was done."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ivm.catalog.errors import StorageError
 from ivm.storage.directory_folder import DirectoryFolder
-from ivm.storage.folder import Folder
+from ivm.storage.storage import Shared
 from ivm.storage.within import Within
 
 
@@ -27,7 +27,7 @@ def address_of(path: str | PathLike[str]) -> str:
     return str(Path(text).absolute())
 
 
-def folder_of(address: str, under: str = "") -> Folder:
+def folder_of(address: str, under: str = "") -> Shared:
     """A directory by its path, or whatever `pyarrow.fs` reaches by a URI; or what has names under one there.
 
     StorageError if it cannot be reached.
@@ -35,7 +35,7 @@ def folder_of(address: str, under: str = "") -> Folder:
     return Within(_whole(address), under) if under else _whole(address)
 
 
-def _whole(address: str) -> Folder:
+def _whole(address: str) -> Shared:
     scheme, found, rest = address.partition("://")
     if not found:
         return DirectoryFolder(address)

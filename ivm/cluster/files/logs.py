@@ -77,4 +77,4 @@ def in_full(files: Files, payloads: Iterable[bytes]) -> list[bytes]:
 
 
 def _read(files: Files, payload: bytes) -> bytes:
-    return files.read(Stored(*json.loads(payload[len(_MARK) :])))
+    return files.bytes_of(Stored(*json.loads(payload[len(_MARK) :])))

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.files import Files, fresh, page_of
 from ivm.cluster.files.versions import number_of
@@ -63,48 +61,20 @@ def read_snapshot(files: Files, name: str) -> Snapshot:
         ) from error
 
 
-class Pieces:
-    """See `ivm.storage.whole.WholeFiles`: the pieces of a shard's snapshots."""
-
-    def __init__(self, files: Files, shard: int) -> None:
-        self._files = files
-        self._under = pieces_under(shard)
-
-    def where(self, name: str = "") -> str:
-        """See `WholeFiles.where`."""
-        return self._files.where(self.named(name) if name else self._under)
-
-    def put(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
-        """See `WholeFiles.put`. Cost: memory for all of them, twice."""
-        self._files.write(self.named(name), b"".join(pieces))
-
-    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
-        """See `WholeFiles.read`."""
-        return pa.py_buffer(self._files.get(self.named(name)))
-
-    def remove(self, name: str) -> None:
-        """See `WholeFiles.remove`."""
-        self._files.remove([self.named(name)])
-
-    def named(self, name: str) -> str:
-        """What a piece is called in the folder."""
-        return f"{self._under}/{name}"
-
-
 def write_snapshot(files: Files, shard: int, version: int, id: str, saving: Saving, held: Iterable[Told] = ()) -> None:
     """A snapshot of a shard at a version. Cost: that of what cannot be used again of the last one but one.
 
     Pieces are called by the version for which they were written first: one of a version that is not kept, and that
     no snapshot that is kept names, can be removed, whoever is writing.
     """
-    place, name = Pieces(files, shard), f"{version:020}.{fresh()}"
+    under, name = pieces_under(shard), f"{version:020}.{fresh()}"
     base = _reusable(files, shard, version)
-    head, named = saving.write(checkpoints.Files(place, 1, f"{name}."), base)
-    pieces = [files.write(place.named(f"{name}.head"), head)]
-    pieces += [Stored(place.named(each.file), each.bytes, each.crc) for each in named]
+    head, named = saving.write(checkpoints.Files(files.within(under), 1, f"{name}."), base)
+    pieces = [files.write(f"{under}/{name}.head", head)]
+    pieces += [Stored(f"{under}/{each.file}", each.bytes, each.crc) for each in named]
     page: dict[str, Any] = {"id": id, "pieces": pieces}
     views = {
-        each.view: [files.write(place.named(f"{name}.view-{fresh()}"), piece) for piece in each.pieces] for each in held
+        each.view: [files.write(f"{under}/{name}.view-{fresh()}", piece) for piece in each.pieces] for each in held
     }
     page_name = f"{pages_under(shard)}/{name}"
     files.write(page_name, page_of(page | ({"views": views} if views else {})))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ivm.catalog.errors import Error, StorageError
 from ivm.cluster.files.files import Files, pieces_of
 from ivm.cluster.files.logs import in_full
-from ivm.cluster.files.snapshots import Pieces, read_snapshot, snapshots_of
+from ivm.cluster.files.snapshots import pieces_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Versions, number_of
 from ivm.cluster.protocol.terms import Inputs, Order, Shard, Stored, Superseded
 from ivm.cluster.shard.copy import Copy
@@ -67,7 +67,7 @@ def replay(
     Cost: what the whole group was given is read.
     """
     for level in range(copy.done(order) + 1, upto + 1):
-        payloads = in_full(files, pieces_of(files.read(logs[level]))) if level in logs else []
+        payloads = in_full(files, pieces_of(files.bytes_of(logs[level]))) if level in logs else []
         inputs = read(payloads).get(shard, ())
         try:
             copy.step(order, level, inputs)
@@ -85,7 +85,7 @@ def _begun(versions: Versions, shard: Shard, number: int, name: str | None) -> C
     files = versions.files
     if name is not None:
         snapshot = read_snapshot(files, name)
-        shard.load(files.read(snapshot.pieces[0]), Pieces(files, number), name)
+        shard.load(files.bytes_of(snapshot.pieces[0]), files.within(pieces_under(number)), name)
         return Copy(shard, (snapshot.version, snapshot.id))
     first = next(iter(files.names(COMMITS)), None)
     if first is not None and number_of(first) > 1:
