@@ -6,7 +6,8 @@ Cost: what the function takes for a value, and some microseconds around it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -102,7 +103,7 @@ class Functions:
         """
         if not rows:
             return []
-        function, me = self.declared[name], threading.get_ident()
+        function = self.declared[name]
         if not function.takes_null:
             there = [place for place, row in enumerate(rows) if None not in row]
             if len(there) < len(rows):
@@ -113,9 +114,16 @@ class Functions:
                 return found
         if function.function is None:
             raise _missing(function, rows[0], self.callers(name))
+        with self.calling():
+            return _arrow(function, rows) if function.is_arrow else _one_by_one(function, rows)
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """Within, this thread calls what the application has written, and may not use the database."""
+        me = threading.get_ident()
         self.within.add(me)
         try:
-            return _arrow(function, rows) if function.is_arrow else _one_by_one(function, rows)
+            yield
         finally:
             self.within.discard(me)
 

@@ -18,12 +18,28 @@ NAME = "SUBSCRIPTIONS"
 _FORM = Form("ivm subscriptions", 1)
 
 
+def plain_names(names: Mapping[str, Named]) -> dict[str, dict[str, Any]]:
+    """What outlives the process of these names, as plain values; `names_of` reads them."""
+    return {
+        name: {"view": each.view, "chosen": each.chosen, "of": each.of, "time": each.time, "keep": each.keep}
+        for name, each in names.items()
+    }
+
+
+def names_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Named]:
+    """What `plain_names` made plain values of. KeyError, TypeError or ValueError for anything else."""
+    return {
+        name: Named(str(each["view"]), str(each["chosen"]), int(each["of"]), int(each["time"]), int(each["keep"]))
+        for name, each in plain.items()
+    }
+
+
 def read_names(storage: Readable) -> dict[str, Named]:
     """The names there are. StorageError if the file is damaged, or of another release."""
     if NAME not in storage.names():
         return {}
     try:
-        return _FORM.read(storage, NAME, _names_of)
+        return _FORM.read(storage, NAME, names_of)
     except StorageError as error:
         raise StorageError(
             f"cannot open database {storage.where()}: {error}, or move it away: then named subscriptions begin anew"
@@ -35,21 +51,10 @@ def write_names(storage: Storage, names: Mapping[str, Named]) -> None:
 
     Cost: two syncs.
     """
-    plain = {
-        name: {"view": each.view, "chosen": each.chosen, "of": each.of, "time": each.time, "keep": each.keep}
-        for name, each in names.items()
-    }
     try:
-        storage.replace(NAME, _FORM.page(plain))
+        storage.replace(NAME, _FORM.page(plain_names(names)))
     except OSError as error:
         raise StorageError(
             f"cannot note what subscriptions have acknowledged: {storage.where(NAME)} cannot be written: "
             f"{error.strerror or error}; what was noted before counts. Make room, and try again"
         ) from error
-
-
-def _names_of(plain: Any) -> dict[str, Named]:
-    return {
-        name: Named(str(each["view"]), str(each["chosen"]), int(each["of"]), int(each["time"]), int(each["keep"]))
-        for name, each in plain.items()
-    }

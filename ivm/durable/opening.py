@@ -40,9 +40,11 @@ def held(
     return core
 
 
-def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | None, *, follow: bool) -> Core:
+def seen(
+    new: Callable[[], Core], path: str | PathLike[str], progress: Told | None, *, follow: bool, fills: bool = True
+) -> Core:
     """A `new` database that is what a directory holds now, whoever writes to it meanwhile; to `follow` it, as it goes
-    on.
+    on. `fills`: False leaves views out, for who reads tables alone, and does not follow.
     """
     with ExitStack() as undo:
         directory = Directory(path, writable=False)
@@ -51,7 +53,7 @@ def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | No
         core = new()
         undo.callback(core.close)
         with _recovering(core, storage, progress) as told:
-            there = reached(core, storage, told)
+            there = reached(core, storage, told, fills=fills)
         core.read_only = storage.where()
         if follow:
             following = Following(core, new, directory, there)

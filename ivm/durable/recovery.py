@@ -28,7 +28,7 @@ from ivm.durable.payload import (
 )
 from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
-from ivm.durable.restore import install_again, restore
+from ivm.durable.restore import install_again, install_nothing, restore
 from ivm.engine.declaring import declared
 from ivm.engine.installing import Progress
 from ivm.intake.incoming import default_values
@@ -101,12 +101,12 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     return Log(storage, there.name, file, there.number, there.size), there.on_disk
 
 
-def reached(core: Core, storage: Readable, progress: Told | None) -> Reached:
+def reached(core: Core, storage: Readable, progress: Told | None, *, fills: bool = True) -> Reached:
     """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
 
     Nothing is written. StorageError for what is wrong, but for what a crash may leave at the end of a log, and for one
     that ends before what is known to have been certain. `progress` is told how many bytes were read, as of a view
-    without a name, and how far views are that are filled; if it raises, so does this.
+    without a name, and how far views are that are filled; if it raises, so does this. `fills`: see `restore`.
     Cost: that of `restore`, reads the log; the changes of many commits are applied together, each at its times. Views
     that are new since are filled last; where history is kept, when they were defined.
     """
@@ -118,10 +118,11 @@ def reached(core: Core, storage: Readable, progress: Told | None) -> Reached:
             f"cannot open database {storage.where()}: {log_name(record + 1)} is missing, with which its log begins; "
             "restore it from a backup"
         )
-    on_disk = OnDisk() if manifest is None else restore(core, storage, manifest)
+    on_disk = OnDisk() if manifest is None else restore(core, storage, manifest, fills=fills)
     if not files:
         return Reached(on_disk, "", None, record, 0, None)
-    known = Known(core, sum(data.size for data in files.values()), progress)
+    install = install_again if fills else install_nothing
+    known = Known(core, sum(data.size for data in files.values()), progress, install)
     end, last = _End(record, 0, None), min(files)
     for name, data in files.items():
         first = first_of(name)

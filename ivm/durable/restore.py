@@ -35,15 +35,16 @@ from ivm.trace.index.arrangement import Arrangement
 _told = logging.getLogger("ivm")
 
 
-def restore(core: Core, storage: Readable, manifest: Manifest) -> OnDisk:
+def restore(core: Core, storage: Readable, manifest: Manifest, *, fills: bool = True) -> OnDisk:
     """Bring a new, empty database to where the checkpoint was made; what there is of it on disk.
 
+    `fills`: False leaves views out, which are known all the same.
     StorageError if a table cannot be read. Views whose state cannot, or was not kept by the same plan, are filled anew,
     which is said. Cost: reads all files once; rows of tables stay where they are mapped, indexes are made anew.
     """
     try:
         with Reading(storage, (written for _, written in manifest.files())) as reading:
-            return _restored(core, reading, manifest)
+            return _restored(core, reading, manifest, fills)
     except (StorageError, MemoryLimitError, BindError, MissingFunctionError):
         raise
     except (Error, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -53,17 +54,18 @@ def restore(core: Core, storage: Readable, manifest: Manifest) -> OnDisk:
         ) from error
 
 
-def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
+def _restored(core: Core, reading: Reading, manifest: Manifest, fills: bool) -> OnDisk:
     catalog, on_disk, engine = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest), engine_of(core)
     engine.begin_at(manifest.time)
     engine.batches.update(manifest.batches)
-    _expect_functions(core, catalog.views)
-    bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
+    views = catalog.views if fills else ()
+    _expect_functions(core, views)
+    bound = {view.name: bound_again(view, catalog) for view in views}  # while files are checked
     restore_tables(engine, reading, manifest, catalog.tables, on_disk)
-    indexes = made_indexes(engine, manifest)
+    indexes = made_indexes(engine, manifest) if views else []
     saved = Saved(reading, manifest.states)
     core.catalog.become(catalog)
-    for view in catalog.views:
+    for view in views:
         on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name), saved)
     indexes.clear()  # views have those that they need
     if engine.past.history:  # each table and view knows by itself since when it can be read
@@ -78,6 +80,10 @@ def install_again(core: Core, catalog: Catalog, view: View) -> None:
     """Install a view that was defined once; see `ivm.session.defining.install`."""
     _expect_functions(core, [view])
     install(core, catalog, view, bound_again(view, catalog), rehearsed=False)
+
+
+def install_nothing(core: Core, catalog: Catalog, view: View) -> None:
+    """As `install_again`, where nobody asks for a view."""
 
 
 def install_at_once(core: Core, catalog: Catalog, view: View) -> None:

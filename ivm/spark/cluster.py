@@ -120,13 +120,15 @@ class OnSpark:
         """See `Transport.anew`. Cost: some seconds, in which workers start."""
         return OnSpark(self._spark.anew(shards), self._root._replace(under=folder_in(name)))
 
-    def rows(self, version: Version, tables: Sequence[str]) -> Mapping[str, Any]:
+    def rows(self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1) -> Mapping[str, Any]:
         """See `Transport.rows`: what is large goes from worker to worker, by files."""
-        return {name: _Had(partial(self._moved, version, name)) for name in tables}
+        return {name: _Had(partial(self._moved, version, name, (part, of))) for name in tables}
 
-    def _moved(self, version: Version, table: str, order: Order, groups: int, root: tasks.Root) -> Sequence[Message]:
-        """What shards have of a table, as messages to those of an order, whose files are in a root."""
-        text = tasks.rows_text(self._root, self.shards, version, table, tasks.Target(root, order, groups))
+    def _moved(
+        self, version: Version, table: str, part: tuple[int, int], order: Order, groups: int, root: tasks.Root
+    ) -> Sequence[Message]:  # fmt: skip
+        """What shards have of a part of a table, as messages to those of an order, whose files are in a root."""
+        text = tasks.rows_text(self._root, self.shards, version, table, part, tasks.Target(root, order, groups))
         return self._had(f"{_TASKS}.moved_rows", text)
 
     def _selected(self, selection: Selection, order: Order, groups: int, root: tasks.Root) -> Sequence[Message]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,6 +37,7 @@ from ivm.trace.helpers import Helpers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from ivm.engine.installing import Progress
     from ivm.session.oracle import Verified
     from ivm.trace.rows.table_store import Mode
 
@@ -87,7 +88,7 @@ def connect(
             "values where rows are made"
         )
         core.loads = FileLoader(core, driver)
-        reopen(core, ledger.definitions(newest))
+        reopen(core, ledger.definitions(newest), ledger.names(newest))
         driver.sweep()  # what another driver was about to create
     except BaseException:
         transport.close()
@@ -123,12 +124,12 @@ class SparkDatabase(ShardedDatabase):
         """Where each shard was in the last job: machine, executor and process."""
         return carrier_of(self._driver).places
 
-    def rescale(self, shards: int) -> None:
+    def rescale(self, shards: int, *, progress: Callable[[Progress], None] | None = None) -> None:
         """Spread the same tables and views over another number of shards; see `ShardedDatabase.rescale`. No row passes
         through this process. They are in workers of their own: those of the shards before end a minute later, and their
         files go some commits later.
         """
-        super().rescale(shards)
+        super().rescale(shards, progress=progress)
 
     def __enter__(self) -> SparkDatabase:
         super().__enter__()

@@ -94,9 +94,11 @@ class Target(NamedTuple):
         return {"root": self.root, "version": self.order.version, "shards": self.order.shards, "groups": self.groups}
 
 
-def rows_text(root: Root, shards: int, version: Version, table: str, to: Target) -> bytes:
-    """What `moved_rows` is told, as bytes: the rows of which table, as of a version."""
-    return _about(root, shards, version, table=table, to=to.plain())
+def rows_text(
+    root: Root, shards: int, version: Version, table: str, part: tuple[int, int], to: Target
+) -> bytes:  # fmt: skip
+    """What `moved_rows` is told, as bytes: the rows of which table, as of a version, and which of how many parts."""
+    return _about(root, shards, version, table=table, part=part, to=to.plain())
 
 
 def selection_text(root: Root, shards: int, version: Version, selection: Selection, to: Target) -> bytes:
@@ -214,9 +216,9 @@ def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 
 
 def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a table that a shard has, as of a version, as messages to other shards."""
+    """A part of the rows of a table that a shard has, as of a version, as messages to other shards."""
     with _reading(text, shard) as (said, resident):
-        yield from _to(said["to"], rows_for(resident, said["table"]))
+        yield from _to(said["to"], rows_for(resident, said["table"], *said["part"]))
 
 
 def selected_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:

@@ -88,15 +88,16 @@ class OverCopies:
         """See `Transport.anew`."""
         return OverCopies(self._root, name, shards, self._history, self._moves, self.groups)
 
-    def rows(self, version: Version, tables: Sequence[str]) -> Mapping[str, Sequence[Sequence[Said]]]:
+    def rows(
+        self, version: Version, tables: Sequence[str], part: int = 0, of: int = 1
+    ) -> Mapping[str, Sequence[Sequence[Said]]]:
         """See `Transport.rows`."""
 
-        def of(name: str) -> list[list[Said]]:
-            return [
-                said for several in self._of_all(version, lambda each: list(rows_for(each, name))) for said in several
-            ]
+        def of_table(name: str) -> list[list[Said]]:
+            found = self._of_all(version, lambda each: list(rows_for(each, name, part, of)))
+            return [said for several in found for said in several]
 
-        return {name: of(name) for name in tables}
+        return {name: of_table(name) for name in tables}
 
     def _selected(self, order: Order, selection: Selection) -> list[list[Said]]:
         """What shards have of a selection. A process may have been lost before, and what one has said may be, too."""
@@ -147,7 +148,7 @@ def connect(
     ledger, newest = opened(root, cleaner(root))
     carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves, groups)
     core = ShardedCore(Driver(carrier, ledger, Helpers(1), history), external_access=False)
-    reopen(core, ledger.definitions(newest))
+    reopen(core, ledger.definitions(newest), ledger.names(newest))
     core.driver.sweep()
     return ShardedDatabase(core)
 

@@ -78,7 +78,7 @@ def test_there_and_back_over_a_folder(one, tmp_path):
         db.verify()
 
 
-@pytest.mark.parametrize("at", ["commit", "leave_for", "put"])
+@pytest.mark.parametrize("at", ["bring", "leave_for", "put"])
 def test_what_fails_leaves_nothing(one, tmp_path, at):
     path, expected = one
     with over_copies.connect(DirectoryFolder(tmp_path / "shop")) as db:

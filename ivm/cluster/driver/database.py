@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 
-from ivm.arguments import at_least_one
+from ivm.arguments import at_least_one, callback
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.names import key
 from ivm.catalog.schema import Table
 from ivm.cluster.driver.coming import Coming
 from ivm.cluster.driver.driver import Driver
 from ivm.cluster.driver.loader import Loader
-from ivm.cluster.driver.rescaling import rescale, take_over
+from ivm.cluster.driver.named import names_in
+from ivm.cluster.driver.rescaling import rescale, take_over, telling
 from ivm.cluster.driver.tables import NewTable
-from ivm.cluster.driver.transport import InProcess, share_functions, share_names
+from ivm.cluster.driver.transport import InProcess, share_functions
 from ivm.cluster.files.ledger import InMemory
 from ivm.cluster.planning.planning import Gone, is_kept
 from ivm.cluster.planning.reading import ShardedView
@@ -25,9 +26,11 @@ from ivm.cluster.shard.resident import Resident
 from ivm.durable.opening import seen
 from ivm.durable.restore import bound_again
 from ivm.engine.engine import Engine
+from ivm.engine.installing import Progress
 from ivm.render.scalars.compiler import Compiler
 from ivm.session.core import Core
 from ivm.session.database import Database
+from ivm.subscriptions.names import Named
 from ivm.trace.helpers import Helpers
 
 
@@ -39,49 +42,74 @@ class ShardedCore(Core):
         self.driver = driver
         self.comes_with = Coming
         self.loads = Loader(self, driver)
+        self.keep_names()
+
+    def keep_names(self) -> None:
+        """Publish what the names of subscriptions acknowledge, from now on."""
+        driver = self.driver
+
+        def write(now: Callable[[], Mapping[str, Named]], become: Callable[[], None]) -> None:
+            with self.lock:
+                driver.tell_names(now())
+                become()
+
+        driver.listeners.names.write_by(write)
 
 
 class ShardedDatabase(Database):
     """A database over shards."""
 
-    def rescale(self, shards: int) -> None:
+    def rescale(self, shards: int, *, progress: Callable[[Progress], None] | None = None) -> None:
         """Spread the same tables and views over another number of shards.
 
         All stays as it is: the logical time, who listens, the batches of sources; times before cannot be read any more.
         Others wait meanwhile. On any error nothing has changed; where StorageError leaves that open, as it may of a
-        commit, whoever opens the database anew sees. Cost: that of reading all tables and filling all views, and the
+        commit, whoever opens the database anew sees. `progress` is called from this thread with the rows of each table
+        that have been brought, as of a view of its name, then with each view that is filled; it may not use the
+        database, and if it raises, nothing has changed. Cost: that of reading all tables and filling all views, and the
         memory of both for that time.
         """
         count, core = at_least_one(shards, "shards"), self._open
+        callback(progress, "progress")
         assert isinstance(core, ShardedCore), "it is made of one"
-        rescale(core, core.driver, count)
+        rescale(core, core.driver, count, telling(core, progress))
 
-    def restore(self, path: str | PathLike[str]) -> None:
+    def restore(self, path: str | PathLike[str], *, progress: Callable[[Progress], None] | None = None) -> None:
         """Be what the database in a directory is, in one piece, whoever has that open: its tables and views, its
         logical time, the batches of its sources. Times before cannot be read; the directory stays as it is.
 
-        InterfaceError if there is anything already. On any error nothing has changed; see `rescale`. Cost: that of
-        opening the directory, of loading its rows, which pass through this process, as one commit, and of filling all
-        views; memory for all rows twice.
+        InterfaceError if there is anything already. On any error nothing has changed; see `rescale`. `progress`
+        likewise, and before with the bytes of the log that were read, as of a view without a name. Cost: that of
+        opening the directory but for its views, of loading its rows, which pass through this process, and of filling
+        all views. Memory here: for what was committed since the last checkpoint, the indexes of primary keys, and some
+        64 MiB of rows at a time; but all rows at once of tables that refer to each other, or to themselves, by foreign
+        keys that are checked.
         """
         core = self._open
+        callback(progress, "progress")
         assert isinstance(core, ShardedCore), "it is made of one"
-        source = seen(partial(Core, Engine(None, 0), external_access=False), path, None, follow=False)
+        tell = telling(core, progress)
+        new = partial(Core, Engine(None, 0), external_access=False)
+        source = seen(new, path, tell, follow=False, fills=False)
         try:
-            take_over(core, core.driver, source)
+            take_over(core, core.driver, source, tell)
         finally:
             source.close()
 
 
-def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
-    """Let a database that has just been made know what was defined before it; no shard is asked."""
+def reopen(core: ShardedCore, definitions: Sequence[bytes], names: bytes) -> None:
+    """Let a database that has just been made know what was defined before it, and acknowledged, as orders have said; no
+    shard is asked.
+    """
     driver, catalog = core.driver, Catalog()
+    driver.listeners.names.begin(names_in(names))
     for text in definitions:
         definition = orders.read(text)
         assert isinstance(definition, orders.Definition), "a commit defines nothing"
         before, catalog = catalog, definition.catalog(catalog)
         _put_again(driver, before, catalog, definition)
     core.catalog.become(catalog)
+    core.keep_names()
 
 
 def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: orders.Definition) -> None:
@@ -120,5 +148,4 @@ def in_process(shards: int, history: int, compile: str, sharing: bool, external_
     driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
     share_functions(residents, core.functions)
-    share_names(residents, driver.listeners.names)
     return ShardedDatabase(core)

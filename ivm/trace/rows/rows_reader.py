@@ -71,9 +71,13 @@ class RowsReader:
             rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
             yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
-    def arrow(self, names: Sequence[str], wanted: Sequence[int] | None = None) -> pa.Table:
-        """The columns `wanted`, or all, under these names; cold columns come straight from their batches."""
-        rows = self._visible(slice(0, self._limit))
+    def arrow(
+        self, names: Sequence[str], wanted: Sequence[int] | None = None, part: int = 0, of: int = 1
+    ) -> pa.Table:  # fmt: skip
+        """The columns `wanted`, or all, under these names; cold columns come straight from their batches. Of the rows
+        one of so many parts, by their numbers.
+        """
+        rows = self._visible(slice(self._limit * part // of, self._limit * (part + 1) // of))
         columns = [self._columns.arrow(index, rows) for index in wanted or range(len(self._columns.types))]
         return pa.table(columns, names=list(names))
 
