@@ -161,7 +161,7 @@ def test_what_is_no_shard_is_refused(made, tmp_path):
             ivm.connect(made, read_only=True, shard=number)  # type: ignore[arg-type]
     for path, more in ((made, {}), (None, {"read_only": True}), (made, {"read_only": True, "shards": 2})):
         with pytest.raises(ivm.UnsupportedError, match="give a cluster's folder and read_only=True"):
-            ivm.connect(path, shard=0, **more)  # type: ignore[arg-type]
+            ivm.connect(path, shard=0, **more)
     with pytest.raises(ivm.UnsupportedError, match="without follow"):
         ivm.connect(made, shard=0, read_only=True, follow=True)
     with pytest.raises(ivm.StorageError, match="there is no database over shards"):
