@@ -9,7 +9,7 @@ so a join of what was filtered with what was filtered by the same is no accident
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, inf, prod
 
@@ -23,8 +23,20 @@ from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
 Domain = tuple[object, tuple[int, ...]]
 """Columns of a table, by its name, or of what was expected of some collection."""
-ValuesOf = Callable[[str, int], float | None]
-"""About how many values a column of a table or view has, by the name of that and the place of the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What some rows tell of a column: about how many values it has, and what share of the rows has the value of one
+    of them, NULL aside; None where too few have the same one. Where some are frequent it is more than 1 by `count`.
+    """
+
+    count: float
+    share: float | None
+
+
+ValuesOf = Callable[[str, int], Told | None]
+"""What is told of a column of a table or view, by the name of that and the place of the column."""
 
 GUESSED, _ABOUT = inf, 3.0
 """The doubt in the values of a column of which nothing is known, and in those that some rows tell of."""
@@ -36,6 +48,8 @@ _TOGETHER, _GUESSED = 0.5, 0.25
 """A second column multiplies combinations by this power of its values, a third by the power of the power, and so on:
 what is grouped or filtered by together mostly depends on each other; and where values are guessed, guesses add up.
 """
+_FEW_EACH = 2.0
+"""Where a filter for values leaves no more rows than so many times the values, these rows were asked for one by one."""
 _LEFT = 0.1
 """Where as much is taken away as there is, this share is expected to be left: nobody asks for nothing."""
 
@@ -44,12 +58,16 @@ _LEFT = 0.1
 class Values:
     """The distinct values of a column, or of several together: how many, and the domains that they are some of.
 
-    `doubt`: by what factor the count may be wrong, GUESSED where nothing but the type says how many.
+    `doubt`: by what factor the count may be wrong, GUESSED where nothing but the type says how many. `often`: by what
+    factor the value of some row is more frequent than a value is on average; who asks for a value asks for such a one.
+    `chosen`: whether they were asked for one by one.
     """
 
     count: float
     within: Mapping[Domain, float]
     doubt: float = 1.0
+    often: float = 1.0
+    chosen: bool = False
 
     @property
     def guessed(self) -> bool:
@@ -90,7 +108,8 @@ class Expected:
         if found is None:
             below = self._find(column)
             count = min(self.rows, max(1.0, below.count))
-            found = self._values[column] = Values(count, {**below.within, (self, (column,)): count}, below.doubt)
+            within = {**below.within, (self, (column,)): count}
+            found = self._values[column] = replace(below, count=count, within=within)
         return found
 
     def distinct(self, column: int) -> float:
@@ -147,9 +166,7 @@ def table(
     """
     rows, every = sizes.get(name, 0.0), frozenset(range(len(row)))
     referred = [(key, name, key, rows) for key in keys]
-    referred += [
-        (each.columns, each.table, each.referenced, sizes[each.table]) for each in refers if each.table in sizes
-    ]
+    referred += [(r.columns, r.table, r.referenced, sizes[r.table]) for r in refers if r.table in sizes]
     domains: dict[tuple[int, ...], dict[Domain, float]] = {}
     for columns, owner, key, size in referred:
         domains.setdefault(columns, {})[owner, key] = size
@@ -164,18 +181,24 @@ def table(
         for columns, owner, key, size in referred:
             if column in columns:
                 one = key[columns.index(column)]
-                found[owner, (one,)] = values(owner, one) or _usual(row[column].type, size)
+                told = values(owner, one)
+                found[owner, (one,)] = _usual(row[column].type, size) if told is None else told.count
         # Each refers to the next.
         least = min((size for (owner, _), size in found.items() if owner != name), default=inf)
         return {domain: min(size, least) for domain, size in found.items()}
 
     def find(column: int) -> Values:
+        if (column,) in unique:
+            return Values(rows, domains[column,])
+        told = values(name, column)
         if (column,) in domains:
-            return Values(count((column,)), domains[column,])
-        known, within = values(name, column), parts(column)
-        if known is None:
-            return Values(min((_usual(row[column].type, rows), *within.values())), within, GUESSED)
-        return Values(known, within, _ABOUT)
+            found = Values(count((column,)), domains[column,])
+        elif told is None:
+            within = parts(column)
+            found = Values(min((_usual(row[column].type, rows), *within.values())), within, GUESSED)
+        else:
+            found = Values(told.count, parts(column), _ABOUT)
+        return found if told is None or told.share is None else replace(found, often=found.count * told.share)
 
     def known() -> Iterable[Together]:
         for columns, within in domains.items():
@@ -191,20 +214,21 @@ def constant(rows: Sequence[Sequence[object]], width: int) -> Expected:
 
 
 def fewer(below: Expected, rows: float, fixed: Mapping[int, float] | None = None) -> Expected:
-    """Some of the rows; `fixed`: the columns of which only so many values are left."""
+    """Some of the rows; `fixed`: the columns of which only so many values are left, since others were not asked for."""
     values = fixed or {}
+    chosen = bool(values) and rows <= _FEW_EACH * prod(values.values())
     if rows >= below.rows and not values:
         return below
     whole = below.rows
 
     def left(each: Values) -> Values:
-        return Values(drawn(each.count, whole, rows), each.within, each.doubt)
+        return replace(each, count=drawn(each.count, whole, rows), chosen=each.chosen or chosen)
 
     def find(column: int) -> Values:
         found = left(below.values(column))
         if column not in values:
             return found
-        return Values(min(found.count, values[column]), found.within)
+        return Values(min(found.count, values[column]), found.within, chosen=found.chosen)
 
     return Expected(
         min(rows, whole),
@@ -223,7 +247,7 @@ def filtered(below: Expected, predicates: Sequence[Scalar], held: Sequence[Scala
     def distinct(column: int) -> float | None:
         values = below.values(column)
         few = values.count * function_of("eq").holds < 1.0
-        return values.count if few or not values.guessed else None
+        return max(1.0, values.count / values.often) if few or not values.guessed else None
 
     fixed: dict[int, float] = {}
     share, known = 1.0, 1.0
@@ -239,7 +263,8 @@ def filtered(below: Expected, predicates: Sequence[Scalar], held: Sequence[Scala
             known *= own
     exact = [column for column in fixed if distinct(column) is not None]
     if exact and below.rows:
-        known = max(known, prod(fixed[c] for c in exact) / below.combinations(exact))
+        often = prod(fixed[c] * below.values(c).often for c in exact)
+        known = max(known, often / below.combinations(exact))
     return fewer(below, below.rows * share * min(1.0, known), fixed)
 
 

@@ -125,7 +125,8 @@ class Joined:
         values = [(self._inputs[number].values(own), number) for number, own in group]
         count = min(drawn(each.count, self._inputs[i].rows, self._most[i]) for each, i in values)
         within = {domain: size for each, _ in values for domain, size in each.within.items()}
-        return Values(count, within, min(each.doubt for each, _ in values))
+        often, chosen = max(each.often for each, _ in values), any(each.chosen for each, _ in values)
+        return Values(count, within, min(each.doubt for each, _ in values), often, chosen)
 
     def _known(self) -> Iterator[Together]:
         found: list[Together] = []
@@ -163,7 +164,8 @@ def _meeting(
             for group in groups:
                 del left[group]
     for group, column in left.items():
-        total *= _common(inputs[number].values(column), [inputs[i].values(c) for i, c in others[group]])
+        own, theirs = inputs[number].values(column), [inputs[i].values(c) for i, c in others[group]]
+        total *= max(1.0, _common(own, theirs) / _oftener(own, theirs))
     return total
 
 
@@ -200,6 +202,12 @@ def _keys(side: Expected, classes: Mapping[int, int]) -> dict[tuple[int, ...], V
             }
             found.setdefault(groups, Values(each.values.count, within))
     return found
+
+
+def _oftener(own: Values, others: Sequence[Values]) -> float:
+    """By what factor more rows are met than usual: values that were asked for one by one are frequent ones."""
+    met = [each.often for each in others if own.chosen] + [own.often for each in others if each.chosen]
+    return max((1.0, *met))
 
 
 def _common(own: Values, others: Sequence[Values]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
@@ -192,9 +192,10 @@ class Journal:
     def keep_names(self, names: Names) -> None:
         """Write down what the names of subscriptions have acknowledged, from now on."""
 
-        def write(now: Mapping[str, Named]) -> None:
+        def write(now: Callable[[], Mapping[str, Named]], become: Callable[[], None]) -> None:
             self.sync()  # so that nothing is acknowledged that is lost
-            write_names(self._storage, now)
+            write_names(self._storage, now())
+            become()
 
         names.write_by(write)
         self._names = names

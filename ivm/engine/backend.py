@@ -31,6 +31,7 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
 from ivm.subscriptions.listeners import Listeners
+from ivm.subscriptions.names import Named
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 from ivm.trace.rows.table_store import TableStore
@@ -346,8 +347,11 @@ class Backend(Commits, Protocol):
     def whole_view(self, name: str) -> Installed | None:
         """A maintained view, if it is there and all of its rows are here. Needs no lock."""
 
-    def parts(self, view: str) -> Sequence[Installed]:
-        """The parts of a maintained view that are in this process."""
+    def known_since(self, view: str) -> int:
+        """The earliest time since which it is known what has changed in a maintained view."""
+
+    def hold(self, view: str, names: tuple[Named, ...]) -> None:
+        """Keep what of a maintained view these names have not acknowledged, from now on. StorageError."""
 
     def some_rows(
         self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None

@@ -22,6 +22,7 @@ from ivm.engine.applying import applied
 from ivm.engine.backend import Reading, Section
 from ivm.engine.explained import explained
 from ivm.engine.installing import renamed
+from ivm.engine.lasting import known_since
 from ivm.engine.part import Part
 from ivm.engine.past import History
 from ivm.engine.relations import RELATIONS
@@ -34,6 +35,7 @@ from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
+from ivm.subscriptions.names import Named
 from ivm.subscriptions.piece import Piece, seen_piece
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.rows.table_store import TableStore
@@ -174,9 +176,13 @@ class Engine(Part):
         """See `Backend.whole_view`."""
         return self.views.get(name)
 
-    def parts(self, view: str) -> Sequence[Installed]:
-        """See `Backend.parts`."""
-        return [self.views[view]]
+    def known_since(self, view: str) -> int:
+        """See `Backend.known_since`."""
+        return known_since(self.views[view], self.since, self.time)
+
+    def hold(self, view: str, names: tuple[Named, ...]) -> None:
+        """See `Backend.hold`."""
+        self.views[view].log.hold(names)
 
     def between(self, view: str, after: int, until: int) -> pa.Table:
         """See `Backend.between`."""

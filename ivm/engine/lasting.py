@@ -96,12 +96,9 @@ def hold_for(names: Names, views: Mapping[str, _Logged]) -> None:
             each.log.hold(names.of_view(name))
 
 
-def kept_since(parts: Sequence[_Logged], first: int, present: int) -> int:
-    """The earliest time since which it is known what has changed in a view, of which these are the parts; see
-    `earliest`.
-    """
-    since = (max(each.log.sealed.since, earliest(each.log, first, present)) for each in parts)
-    return max(since, default=first)
+def known_since(view: _Logged, first: int, present: int) -> int:
+    """The earliest time since which it is known what has changed in a view, or a part of it; see `earliest`."""
+    return max(view.log.sealed.since, earliest(view.log, first, present))
 
 
 def earliest(log: LastingLog, first: int, present: int) -> int:

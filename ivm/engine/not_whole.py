@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ivm.engine.view import Installed
 from ivm.plan.renamed import Renaming
 from ivm.render.scalars.compiler import Compiler
 
@@ -24,10 +23,6 @@ class NotWhole:
 
     def whole_view(self, name: str) -> None:
         """See `Backend.whole_view`."""
-
-    def parts(self, view: str) -> Sequence[Installed]:
-        """See `Backend.parts`."""
-        return ()
 
     def held(self) -> list[object]:
         """See `Backend.held`."""

@@ -13,7 +13,7 @@ from ivm.arguments import whole_number
 from ivm.catalog.errors import BindError, InterfaceError, ViewDroppedError
 from ivm.catalog.schema import View as Definition
 from ivm.engine.backend import Backend, ViewRows
-from ivm.engine.lasting import earliest, kept_since
+from ivm.engine.lasting import earliest
 from ivm.engine.view import Installed
 from ivm.results.cells import visible
 from ivm.results.result import MOST_COLUMNS, REPR_ROWS, Rows, frame_of, polars_of, tuples_of
@@ -114,7 +114,7 @@ class View(Rows):
         """
         if self._engine().whole_view(self._name) is None:
             with self._lock:
-                since = kept_since(self._engine().parts(self._definition.name), *self._readable())
+                since = self._engine().known_since(self._definition.name)
                 return self._engine().between(self._name, *self._between(after, until, since))
         after = whole_number(after, "after")
         until = self._readable()[1] if until is None else whole_number(until, "until")

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ivm.analysis.expected import Told
 from ivm.plan.node import Sizes
 from ivm.trace.rows.table_store import TableStore
 
 _STRETCHES, _LENGTH = 64, 16
 """So many stretches are read of a table, anywhere, of so many rows."""
+_PAIRS = 40
+"""Of fewer rows that have the value of another one, chance has brought them together."""
 
 
 def sampled(sizes: Mapping[str, float], tables: Mapping[str, TableStore]) -> Sizes:
@@ -33,15 +36,16 @@ class _Sampled:
         self._tables = tables
         self._read: dict[str, list[list[Any]]] = {}
 
-    def __call__(self, name: str, column: int) -> float | None:
-        """About how many values a column has; None if that is no table, or has no rows."""
+    def __call__(self, name: str, column: int) -> Told | None:
+        """What its rows tell of a column; None if that is no table, or has no rows."""
         store = self._tables.get(name)
         if store is None:
             return None
         if name not in self._read:
             self._read[name] = _stretches(store)
         values = [columns[column].to_pylist() for columns in self._read[name]]
-        return estimated_values(values, store.count) if values else None
+        rows = store.count
+        return Told(estimated_values(values, rows), estimated_share(values, rows)) if values else None
 
 
 def _stretches(store: TableStore) -> list[list[Any]]:
@@ -69,6 +73,23 @@ def estimated_values(stretches: Sequence[Sequence[Any]], rows: int) -> float:
     if once == len(met):
         return rows * len(met) / read
     return min(float(rows), len(met) + once * (once - 1) / (2.0 * (twice + 1)))
+
+
+def estimated_share(stretches: Sequence[Sequence[Any]], rows: int) -> float | None:
+    """What share of so many rows, of which these stretches are some, has the value of one of them, NULL aside.
+
+    Rows of one stretch tell nothing of each other, but if they are all rows. None where too few have the same value.
+    """
+    counts = [Counter(_comparable(value) for value in each if value is not None) for each in stretches]
+    read, total = sum(map(len, stretches)), Counter[Any]()
+    for each in counts:
+        total.update(each)
+    pairs = sum(count * count for count in total.values())
+    of = read * total.total()
+    if read < rows:
+        pairs -= sum(count * count for each in counts for count in each.values())
+        of -= sum(len(stretch) * each.total() for stretch, each in zip(stretches, counts, strict=True))
+    return pairs / of if pairs >= _PAIRS else None
 
 
 def _comparable(value: Any) -> Any:

@@ -10,8 +10,7 @@ import pyarrow as pa
 from ivm.catalog.errors import BindError, TransactionError
 from ivm.catalog.schema import Table, View
 from ivm.engine.backend import StoredTable, ViewRows
-from ivm.engine.lasting import earliest
-from ivm.engine.view import Installed
+from ivm.engine.lasting import known_since
 from ivm.session.conflicts import met_by
 from ivm.session.core import Core
 from ivm.trace.rows.table_store import TableStore
@@ -119,11 +118,6 @@ class Before:
                 f"cannot read table {self._table.name} {self._as_of.said}: its past is known since time {begins}, when "
                 "it was created, written anew, or opened from a checkpoint without its past; read a later time"
             )
-
-
-def known_since(view: Installed, first: int, present: int) -> int:
-    """Since when the rows of a view are known, where those of tables can be read from `first` on."""
-    return max(view.log.sealed.since, earliest(view.log, first, present))
 
 
 def contents_before(core: Core, view: View, as_of: AsOf) -> ViewRows:

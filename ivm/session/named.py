@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 from ivm.arguments import at_least_one, whole_number
-from ivm.catalog.errors import BindError, InterfaceError, LagError, TypeMismatchError, UnsupportedError
+from ivm.catalog.errors import BindError, InterfaceError, LagError, TypeMismatchError
 from ivm.engine.backend import Maintained
-from ivm.engine.lasting import kept_since
 from ivm.session.core import Core
 from ivm.session.subscribed_queries import Heard, forget_unheard
 from ivm.session.subscribing import subscribe
@@ -25,17 +24,9 @@ KEEP = 1_000_000
 
 
 def check_name(core: Core, name: Any) -> str:
-    """The name of a subscription. TypeMismatchError if it is none, UnsupportedError over Spark, AccessError where
-    nothing may be written.
-    """
+    """The name of a subscription. TypeMismatchError if it is none, AccessError where nothing may be written."""
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST:
         raise TypeMismatchError(f"name is {name!r:.100}, and must be a text of 1 to {_LONGEST} characters")
-    if core.engine.is_remote:
-        raise UnsupportedError(
-            f"cannot keep what subscription {name!r} acknowledges: over Spark that is not done; subscribe without a "
-            "name, keep `subscription.time` with what comes of the changes, and go on with from_time=; or read the "
-            "change feed of the view as a stream of Spark's, which keeps a checkpoint"
-        )
     core.check_writable()
     return name
 
@@ -91,7 +82,7 @@ def forget(core: Core, name: str) -> None:
         view = names.forget(name).view
         with core.lock:
             if view in core.engine.views:
-                _hold(core, view, names.of_view(view))
+                core.engine.hold(view, names.of_view(view))
     forget_unheard(core)
 
 
@@ -118,7 +109,7 @@ def _begun(
         installed, time = core.maintained(of.view), core.engine.time
         view = installed.definition.name
         named = Named(view, _said(of), _number_of(installed), -1, keep, time if after is None else after)
-        _hold(core, view, (*names.of_view(view), named))
+        core.engine.hold(view, (*names.of_view(view), named))
     found = None
     try:
         found = subscribe(core, of, wish, snapshot=snapshot, from_time=after)
@@ -131,14 +122,8 @@ def _begun(
     finally:
         with core.lock:
             for each in core.engine.views:
-                _hold(core, each, names.of_view(each))
+                core.engine.hold(each, names.of_view(each))
     return found
-
-
-def _hold(core: Core, view: str, names: tuple[Named, ...]) -> None:
-    """Have a view keep what these names have not acknowledged; the caller has the lock."""
-    for part in core.engine.parts(view):
-        part.log.hold(names)
 
 
 def _resumed(core: Core, of: Heard, wish: Wish, name: str, after: int | None) -> Subscription:
@@ -178,7 +163,7 @@ def _gone(core: Core, of: Heard, named: Named, time: int) -> tuple[str, int]:
     """Why what comes after a time is not there, "" if it is; and the number of the view."""
     with core.lock:
         installed, engine = core.maintained(of.view), core.engine
-        since = kept_since(core.engine.parts(installed.definition.name), engine.since, engine.time)
+        since = engine.known_since(installed.definition.name)
         number, present = _number_of(installed), engine.time
     if named.of != number:
         return "the view was replaced by another one since", number

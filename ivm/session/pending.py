@@ -21,6 +21,7 @@ from ivm.durable.payload import Batch
 from ivm.engine.backend import Reading, Section, ViewRows
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Pause, put_or_drop
+from ivm.engine.lasting import known_since
 from ivm.engine.not_whole import NotWhole
 from ivm.engine.past import StillRead
 from ivm.engine.transaction import Change
@@ -28,13 +29,14 @@ from ivm.engine.under_way import Also
 from ivm.engine.view import Installed
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
-from ivm.session.before import AsOf, Before, contents_before, known_since
+from ivm.session.before import AsOf, Before, contents_before
 from ivm.session.core import Core
 from ivm.session.pending_table import PendingTable
 from ivm.session.sequences import OwnNumbers
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
 from ivm.subscriptions.listeners import Listeners
+from ivm.subscriptions.names import Named
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import TableStore
@@ -167,6 +169,13 @@ class Pending(NotWhole):
     def between(self, view: str, after: int, until: int) -> pa.Table:
         """See `Backend.between`: none, as it has one time alone."""
         return self.contents(view).no_changes()
+
+    def known_since(self, view: str) -> int:
+        """See `Backend.known_since`: it has one time alone."""
+        return self.time
+
+    def hold(self, view: str, names: tuple[Named, ...]) -> None:
+        """See `Backend.hold`: nobody listens to it."""
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
         """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""

@@ -88,7 +88,7 @@ def connect(
             "values where rows are made"
         )
         core.loads = FileLoader(core, driver)
-        reopen(core, ledger.definitions(newest))
+        reopen(core, ledger.definitions(newest), ledger.names(newest))
         driver.sweep()  # what another driver was about to create
     except BaseException:
         transport.close()

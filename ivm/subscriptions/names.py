@@ -42,7 +42,8 @@ class Named:
         self._listener = ref(each)
 
 
-Write = Callable[[Mapping[str, Named]], None]
+Write = Callable[[Callable[[], Mapping[str, Named]], Callable[[], None]], None]
+"""Writes down all that the first gives, and calls the second once that is certain, by which it takes effect."""
 
 
 class Names:
@@ -59,7 +60,7 @@ class Names:
         """The time at which another view has taken the place of the one of a name."""
         self._of: dict[str, Named] = {}
         self._write: Write | None = None
-        self._is_ahead = False
+        self.is_ahead = False
         """Whether something is so that was not written."""
         self._is_opening = False
 
@@ -70,7 +71,7 @@ class Names:
             each.since = NOTHING if each.time < 0 else each.time
 
     def write_by(self, write: Write) -> None:
-        """From now on `write` writes down all of them, and returns when that is certain."""
+        """From now on `write` writes them down, and returns when that is certain."""
         self._write, self._is_opening = write, False
 
     def __bool__(self) -> bool:
@@ -90,28 +91,33 @@ class Names:
 
     def put(self, name: str, named: Named) -> None:
         """There is this name from now on; the caller has `turn`. StorageError if it cannot be written."""
-        self._written({**self._of, name: named})
+        self._written(lambda: {**self._of, name: named})
 
     def acknowledge(self, name: str, time: int, of: int) -> None:
         """All up to a time has been carried out by whoever listens; the caller has `turn`. StorageError as above."""
         named = self._of[name]
-        if self._write is not None:
-            self._write({**self._of, name: replace(named, time=time, of=of)})
-        named.time, named.of, named.since, named.is_over = time, of, time, False
+
+        def become() -> None:
+            named.time, named.of, named.since, named.is_over = time, of, time, False
+
+        if self._write is None:
+            become()
+        else:
+            self._write(lambda: {**self._of, name: replace(named, time=time, of=of, since=time)}, become)
 
     def forget(self, name: str) -> Named:
         """The name is no more; the caller has `turn`. BindError if there is none; StorageError as above."""
         named = self._of.get(name)
         if named is None:
             raise BindError(f"cannot forget subscription {name!r}: nobody has subscribed by this name")
-        self._written({key: each for key, each in self._of.items() if key != name})
+        self._written(lambda: {key: each for key, each in self._of.items() if key != name})
         named.since = NOTHING
         return named
 
     def rename(self, view: str, name: str) -> None:
         """The view is called so from now on. It cannot fail; it is written down with what comes next, or at the end."""
         for each in self.of_view(view):
-            each.view, self._is_ahead = name, True
+            each.view, self.is_ahead = name, True
 
     def replace(self, view: str, time: int) -> None:
         """The view was dropped, or another has its place, after the commit of a time. It cannot fail; see `rename`.
@@ -121,20 +127,28 @@ class Names:
         self.replaced[view] = time
         if not self._is_opening:  # what was acknowledged since is known
             for each in self.of_view(view):
-                each.of, self._is_ahead = 0, True
+                each.of, self.is_ahead = 0, True
 
     def close(self) -> None:
         """Write down what is not yet; nothing is written after that. StorageError if that fails."""
         with self.turn:
             write, self._write = self._write, None
-            if write is not None and self._is_ahead:
-                write(self._of)
+            if write is not None and self.is_ahead:
+                write(lambda: self._of, self.are_written)
+
+    def are_written(self) -> None:
+        """All that is so has been written."""
+        self.is_ahead = False
 
     def fork(self) -> None:
         """In a process that was forked: no other thread is here."""
         self.turn = threading.RLock()
 
-    def _written(self, names: dict[str, Named]) -> None:
-        if self._write is not None:
-            self._write(names)
-        self._of, self._is_ahead = names, False
+    def _written(self, names: Callable[[], dict[str, Named]]) -> None:
+        def become() -> None:
+            self._of, self.is_ahead = names(), False
+
+        if self._write is None:
+            become()
+        else:
+            self._write(names, become)

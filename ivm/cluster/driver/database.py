@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 
@@ -13,9 +13,10 @@ from ivm.catalog.schema import Table
 from ivm.cluster.driver.coming import Coming
 from ivm.cluster.driver.driver import Driver
 from ivm.cluster.driver.loader import Loader
+from ivm.cluster.driver.named import names_in
 from ivm.cluster.driver.rescaling import rescale, take_over, telling
 from ivm.cluster.driver.tables import NewTable
-from ivm.cluster.driver.transport import InProcess, share_functions, share_names
+from ivm.cluster.driver.transport import InProcess, share_functions
 from ivm.cluster.files.ledger import InMemory
 from ivm.cluster.planning.planning import Gone, is_kept
 from ivm.cluster.planning.reading import ShardedView
@@ -29,6 +30,7 @@ from ivm.engine.installing import Progress
 from ivm.render.scalars.compiler import Compiler
 from ivm.session.core import Core
 from ivm.session.database import Database
+from ivm.subscriptions.names import Named
 from ivm.trace.helpers import Helpers
 
 
@@ -40,6 +42,18 @@ class ShardedCore(Core):
         self.driver = driver
         self.comes_with = Coming
         self.loads = Loader(self, driver)
+        self.keep_names()
+
+    def keep_names(self) -> None:
+        """Publish what the names of subscriptions acknowledge, from now on."""
+        driver = self.driver
+
+        def write(now: Callable[[], Mapping[str, Named]], become: Callable[[], None]) -> None:
+            with self.lock:
+                driver.tell_names(now())
+                become()
+
+        driver.listeners.names.write_by(write)
 
 
 class ShardedDatabase(Database):
@@ -83,15 +97,19 @@ class ShardedDatabase(Database):
             source.close()
 
 
-def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
-    """Let a database that has just been made know what was defined before it; no shard is asked."""
+def reopen(core: ShardedCore, definitions: Sequence[bytes], names: bytes) -> None:
+    """Let a database that has just been made know what was defined before it, and acknowledged, as orders have said; no
+    shard is asked.
+    """
     driver, catalog = core.driver, Catalog()
+    driver.listeners.names.begin(names_in(names))
     for text in definitions:
         definition = orders.read(text)
         assert isinstance(definition, orders.Definition), "a commit defines nothing"
         before, catalog = catalog, definition.catalog(catalog)
         _put_again(driver, before, catalog, definition)
     core.catalog.become(catalog)
+    core.keep_names()
 
 
 def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: orders.Definition) -> None:
@@ -130,5 +148,4 @@ def in_process(shards: int, history: int, compile: str, sharing: bool, external_
     driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
     share_functions(residents, core.functions)
-    share_names(residents, driver.listeners.names)
     return ShardedDatabase(core)

@@ -22,10 +22,10 @@ from ivm.cluster.driver.explain import explained
 from ivm.cluster.driver.filler import Filler
 from ivm.cluster.driver.introspection import SHARDED
 from ivm.cluster.driver.meeting import some_rows
-from ivm.cluster.driver.named import put_views
+from ivm.cluster.driver.named import Holding, put_views
 from ivm.cluster.driver.shards import Shards
 from ivm.cluster.driver.tables import NewTable
-from ivm.cluster.driver.transport import Given, Transport, keep_for_names
+from ivm.cluster.driver.transport import Given, Transport
 from ivm.cluster.files.files import fresh
 from ivm.cluster.files.ledger import Ledger, check_newest
 from ivm.cluster.files.versions import Version
@@ -50,6 +50,7 @@ from ivm.engine.transaction import Change, last_time
 from ivm.engine.under_way import Also
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.audience import Told
+from ivm.subscriptions.names import Named
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.trace.helpers import Helpers
 from ivm.trace.rows.table_store import TableStore
@@ -70,6 +71,7 @@ class Driver(Shards):
         """What new tables begin with, where the transport has the rows, and the driver not; see `commit_frames`."""
         self.guarding: dict[str, dict[str, ShardedView]] = {}
         """What checks constraints of tables that are others from the next definition on."""
+        self._holding = Holding(self.listeners.names)
         self._is_trying = False
         self._under_way: Committing | None = None
         self._filler: Filler | None = None
@@ -127,7 +129,6 @@ class Driver(Shards):
 
     def _put(self, views: Mapping[str, tuple[ShardedView | None, str | None]], channels: Channels) -> None:
         put_views(self.listeners.names, self.time, self.views, self.oracle_sql, views)
-        keep_for_names(self.transport, self.listeners.names)
         self._keep_channels(channels)
 
     def put_table(self, name: str, made: NewTable | None) -> None:
@@ -187,6 +188,21 @@ class Driver(Shards):
         """
         self._commit(names, changes, frames, "diff", self.time, False, 0, None)
 
+    def hold(self, view: str, names: tuple[Named, ...]) -> None:
+        """See `Backend.hold`. Cost: that of a version, where shards do not keep it yet."""
+        if self._holding.hold(view, names):
+            self.tell_names(dict(self.listeners.names.each()))
+
+    def tell_names(self, names: Mapping[str, Named]) -> None:
+        """Publish that these are the names by which somebody listens, and what they have acknowledged. StorageError
+        where nobody knows whether it is published.
+        """
+        said = self._holding.order(names)
+        order, statuses = self._gone_through(said.text(), 1, (), {}, "diff")
+        self._publish(order, statuses, time=self.time, says_names=True)
+        self._holding.told(said)
+        self.listeners.names.are_written()
+
     def settle(self) -> None:
         """Let shards know how the last order ended, and do what takes effect with it; see `Backend.settle`."""
         if self._decided is not None:
@@ -218,10 +234,13 @@ class Driver(Shards):
             self.carry(orders.Filling(orders.Step.CANCEL).text(), 1, filling=False)
 
     def close(self) -> None:
-        """Let go of the shards, and of the threads that help."""
-        self.ledger.close()
-        self.transport.close()
-        self.helpers.close()
+        """Let go of the shards, and of threads that help. StorageError if what is new of names cannot be published."""
+        try:
+            self._tell_names_if_due()
+        finally:
+            self.ledger.close()
+            self.transport.close()
+            self.helpers.close()
 
     def some_rows(
         self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table, as_of: int | None = None
@@ -321,7 +340,17 @@ class Driver(Shards):
     def _tried(
         self, what: bytes, levels: int, given: Given, frames: Mapping[str, Any], mode: str
     ) -> tuple[Order, Sequence[Status]]:
-        """Take an order through all shards; `settle` must follow."""
+        """Take an order through all shards, by which they keep what names need by now; `settle` must follow."""
+        self._tell_names_if_due()
+        return self._gone_through(what, levels, given, frames, mode)
+
+    def _tell_names_if_due(self) -> None:
+        if self.listeners.names and self.listeners.names.is_ahead:
+            self.tell_names(dict(self.listeners.names.each()))
+
+    def _gone_through(
+        self, what: bytes, levels: int, given: Given, frames: Mapping[str, Any], mode: str
+    ) -> tuple[Order, Sequence[Status]]:
         self.be_sure()
         last = self.version
         order = Order(last.version + 1, fresh(), last.id, what, levels, self.transport.shards)

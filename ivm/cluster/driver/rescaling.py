@@ -25,6 +25,7 @@ from ivm.cluster.files.ledger import Ledger
 from ivm.durable.restore import bound_again
 from ivm.engine.installing import Progress
 from ivm.session.core import Core, engine_of
+from ivm.subscriptions.names import Named
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 
@@ -33,13 +34,14 @@ Tell = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class _What:
-    """What is to be over new shards: what exists, at a logical time, with these batches; `load` brings the rows. Who is
-    told of it.
+    """What is to be over new shards: what exists, at a logical time, with these batches, and what names have
+    acknowledged; `load` brings the rows. Who is told of it.
     """
 
     catalog: Catalog
     time: int
     batches: Mapping[str, int]
+    names: Mapping[str, Named]
     load: Callable[[Driver], object]
     tell: Tell
 
@@ -69,7 +71,8 @@ def rescale(core: Core, driver: Driver, shards: int, tell: Tell) -> None:
     with core.definitions:
         core.begin_defining(None)
         with core.lock:
-            what = _What(core.catalog, driver.time, driver.version.batches, load, tell)
+            names = dict(driver.listeners.names.each())
+            what = _What(core.catalog, driver.time, driver.version.batches, names, load, tell)
             _move(core, driver, shards, what, driver.become)
 
 
@@ -106,7 +109,7 @@ def take_over(core: Core, driver: Driver, source: Core, tell: Tell) -> None:
             for view in catalog.views:
                 for each in view.calls:
                     core.functions.expect(each, view.name)
-            what = _What(catalog, engine.time, dict(engine.batches), load, tell)
+            what = _What(catalog, engine.time, dict(engine.batches), {}, load, tell)
             _move(core, driver, driver.transport.shards, what, become)
 
 
@@ -148,6 +151,8 @@ def _made(what: _What, transport: Transport, ledger: Ledger) -> Driver:
         made.put(view.name, installed, bound.oracle_sql)
     if not catalog.content:
         _defined(made, there, {}, {})  # so that there is a version, with the types that have names
+    if what.names:
+        made.tell_names(what.names)
     return made
 
 

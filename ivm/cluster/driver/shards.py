@@ -15,7 +15,7 @@ from ivm.catalog.altering import Altered
 from ivm.catalog.errors import UnsupportedError
 from ivm.catalog.schema import Table, View
 from ivm.cluster.driver.tables import ShardedTables
-from ivm.cluster.driver.transport import InProcess, Transport
+from ivm.cluster.driver.transport import Transport
 from ivm.cluster.files.ledger import Ledger
 from ivm.cluster.planning.planning import planned_over
 from ivm.cluster.planning.reading import PlannedView, ShardedContents, ShardedView, summed_sizes, whole_changes
@@ -26,7 +26,6 @@ from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Placement
 from ivm.engine.not_whole import NotWhole
 from ivm.engine.past import Past
-from ivm.engine.view import Installed
 from ivm.results.difference import replaced
 from ivm.sql.ir.relation import Relation
 from ivm.subscriptions.listeners import Listeners
@@ -132,10 +131,9 @@ class Shards(NotWhole):
         whole = whole_changes(parts, self.views[view])
         return parts[0] if whole is None else whole
 
-    def parts(self, view: str) -> Sequence[Installed]:
-        """See `Backend.parts`: none where shards are elsewhere."""
-        shards = self.transport.residents if isinstance(self.transport, InProcess) else ()
-        return [each.engine.views[view] for each in shards]
+    def known_since(self, view: str) -> int:
+        """See `Backend.known_since`: that of the shard that knows least."""
+        return max(each["since"][0].as_py() for each in self.ask(Question("since", view)))
 
     def difference(self, view: str, successor: ShardedView) -> Callable[[], pa.Table | None]:
         """See `Backend.difference`. The rows of the successor are not there before its definition is published."""

@@ -10,7 +10,6 @@ import pyarrow as pa
 from ivm.called import Functions
 from ivm.catalog.errors import Error
 from ivm.cluster.driver.filler import Pace
-from ivm.cluster.driver.named import NamesOfDriver
 from ivm.cluster.files.versions import Version
 from ivm.cluster.protocol.questions import Question
 from ivm.cluster.protocol.selection import Selection
@@ -18,9 +17,7 @@ from ivm.cluster.protocol.terms import Failure, Group, Order, Status
 from ivm.cluster.protocol.wire import Part, Said, heard, parts, said_of
 from ivm.cluster.shard.answers import answer, rows_for
 from ivm.cluster.shard.resident import Resident
-from ivm.engine.lasting import hold_for
 from ivm.engine.transaction import Change
-from ivm.subscriptions.names import Names
 
 Given = Sequence[Change]
 """What the driver has for shards at the first level, in its order."""
@@ -77,18 +74,6 @@ def share_functions(residents: Iterable[Resident], functions: Functions) -> None
         each.catalog.functions = functions.declared
 
 
-def share_names(residents: Iterable[Resident], names: Names) -> None:
-    """Have shards of this process keep what was not acknowledged by those who listen by a driver's names."""
-    for each in residents:
-        each.engine.listeners.names = NamesOfDriver(names)
-
-
-def keep_for_names(transport: Transport, names: Names) -> None:
-    """Have shards, if they are in this process, go by what views are called by now."""
-    for each in transport.residents if isinstance(transport, InProcess) else ():
-        hold_for(names, each.engine.views)
-
-
 class InProcess:
     """Shards in this process, in memory: one steps after the other."""
 
@@ -107,8 +92,6 @@ class InProcess:
         for each in residents:
             each.engine.begin_at(time)
         share_functions(residents, engine.renderer.functions)
-        names = engine.listeners.names
-        share_names(residents, names.names if isinstance(names, NamesOfDriver) else names)
         return InProcess(residents)
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:

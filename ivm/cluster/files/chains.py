@@ -18,7 +18,7 @@ from ivm.cluster.files.feeds import feeds_under
 from ivm.cluster.files.files import Files, fresh
 from ivm.cluster.files.logs import LOGS
 from ivm.cluster.files.snapshots import pages_under, pieces_under
-from ivm.cluster.files.versions import COMMITS, PLANS, WHATS, Version, Versions, number_of
+from ivm.cluster.files.versions import COMMITS, NAMES, PLANS, WHATS, Version, Versions, number_of
 from ivm.cluster.protocol.terms import Superseded
 
 NOTES = "rescales"
@@ -86,7 +86,7 @@ def begin(root: Files, name: str, last: Version, shards: int) -> str:
 def remove(root: Files, name: str) -> bool:
     """Remove what there is of a chain, but for the page that says where it has moved; whether there was anything."""
     files, shards = files_of(root, name), range(Chain.of(name).shards)
-    under = [LOGS, PLANS, WHATS]
+    under = [LOGS, PLANS, WHATS, NAMES]
     under += [each for n in shards for each in (feeds_under(n), pages_under(n), pieces_under(n))]
     pages = files.names(COMMITS)
     there = [each for each, names in zip(under, files.each(files.names, under), strict=True) if names]

@@ -11,7 +11,7 @@ from ivm.cluster.files.files import Files, pieces_of
 from ivm.cluster.files.logs import LOGS, in_full
 from ivm.cluster.files.snapshots import Snapshot, pages_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Version, Versions, number_of
-from ivm.cluster.protocol.terms import Stored
+from ivm.storage.stored import Stored
 
 Told = Callable[[int, int], None]
 """How many files have been read, of how many."""
@@ -89,6 +89,7 @@ def _checked(root: Files, tell: Told) -> Found:
     logs = {log.stored for each in there for log in each.logs}
     wanted = {each.what for each in there if isinstance(each.what, Stored)}
     plans = {plan for each in there for plan in each.plans}
+    plans |= {each.names for each in there[-1:] if each.names is not None}  # without these, too, nobody opens it
     feeds = {feed.stored for each in there for feed in each.feeds}
     pieces = {piece for each in snapshots.values() for snapshot in each for piece in snapshot.pieces}
     feeds |= {piece for each in snapshots.values() for snapshot in each for piece in snapshot.files} - pieces

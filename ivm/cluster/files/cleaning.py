@@ -10,7 +10,7 @@ from ivm.cluster.files.feeds import feeds_under
 from ivm.cluster.files.files import Files
 from ivm.cluster.files.logs import LOGS
 from ivm.cluster.files.snapshots import pages_under, pieces_under, read_snapshot
-from ivm.cluster.files.versions import COMMITS, WHATS, Version, number_of
+from ivm.cluster.files.versions import COMMITS, NAMES, WHATS, Version, number_of
 from ivm.storage.agreement import bids_under
 
 KEPT = 2
@@ -40,6 +40,7 @@ def clean(files: Files, newest: Version) -> int:
     if oldest:
         _remove_pages(files, oldest, {newest.version, newest.defined})
         files.remove_all(_before(files, WHATS, oldest))
+        files.remove_all(_before(files, NAMES, oldest, () if newest.names is None else {number_of(newest.names.file)}))
         files.remove_all(_before(files, LOGS, oldest + 1))
         left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
         told = files.each(lambda shard: _before(files, feeds_under(shard), oldest, left), shards)

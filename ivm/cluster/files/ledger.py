@@ -38,6 +38,7 @@ class Ledger(Protocol):
         batch: tuple[str, int] | None = None,
         is_definition: bool = False,
         filling: bool | None = None,
+        says_names: bool = False,
     ) -> Version:
         """Let an order that every shard has gone through be the version after `last`."""
         ...
@@ -92,6 +93,7 @@ class InMemory:
         batch: tuple[str, int] | None = None,
         is_definition: bool = False,
         filling: bool | None = None,
+        says_names: bool = False,
     ) -> Version:
         """See `Ledger.publish`."""
         return made(last, order, statuses, time, batch, False if is_definition else filling)

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.files.files import Files, fresh, page_of
-from ivm.cluster.protocol.terms import Feed, Group, Log, Order, Status, Stored, Superseded
+from ivm.cluster.files.files import PAGE, Files, fresh
+from ivm.cluster.protocol.terms import Feed, Group, Log, Order, Status, Superseded
+from ivm.storage.stored import Stored
 
 COMMITS = "commits"
 PLANS = "plans"
+NAMES = "names"
 WHATS = "orders"
 _INLINE = 1 << 10
 """So many bytes of an order are written into the page of its version; more have a file."""
@@ -32,7 +34,7 @@ class Version:
     order; `moved`: where the versions after this one are, which is the last here and changes nothing; see
     `ivm.cluster.files.chains`; `filling`: whether a view is on its way in, which somebody is to go on with, or to
     cancel; `feeds`: what has changed of views that are followed; `again`: whether it only makes again, over other
-    shards, what the chain before has.
+    shards, what the chain before has; `names`: the order that has said last what was acknowledged by names.
     """
 
     version: int = 0
@@ -51,6 +53,7 @@ class Version:
     filling: bool = False
     feeds: Sequence[Feed] = ()
     again: bool = False
+    names: Stored | None = None
 
     def logs_of(self, shard: int) -> dict[int, Stored]:
         """By level, what came in at a shard; nothing did at the other levels."""
@@ -76,14 +79,7 @@ class Versions:
         """A version that was published, and not removed since. StorageError if it cannot be read."""
         if version == 0:
             return Version()
-        name = _name(version)
-        plain = self.files.read_page(name)
-        try:
-            return _version_of(plain)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"cannot read {self.files.where(name)}: it was not written by ivm: {error!r}; restore it from a backup"
-            ) from error
+        return PAGE.read(self.files, _name(version), _version_of)
 
     def between(self, version: int, id: str, upto: int) -> Iterator[Version]:
         """The versions after the one of this number and id, up to another. StorageError if one does not follow."""
@@ -108,6 +104,10 @@ class Versions:
         defined = version if version.version == version.defined else self.at(version.defined)
         return [self.files.bytes_of(each) for each in defined.plans]
 
+    def names(self, version: Version) -> bytes:
+        """The order that has said last what was acknowledged by names; empty if none has."""
+        return b"" if version.names is None else self.files.bytes_of(version.names)
+
     def publish(
         self,
         last: Version,
@@ -118,19 +118,20 @@ class Versions:
         batch: tuple[str, int] | None = None,
         is_definition: bool = False,
         filling: bool | None = None,
+        says_names: bool = False,
     ) -> Version:
         """Let an order that every shard has gone through be the version after `last`. On return it is, for ever.
 
         `statuses`: of each shard that of the last level. `filling`: whether a view is on its way in from now on; None:
-        as before; after a definition none is. Superseded: another driver has published a version; nothing
-        is published, and whoever opens the folder anew goes on from there. StorageError: nobody knows whether it
-        is; whoever opens the folder anew can see.
+        as before; after a definition none is. `says_names`: whether it is what names have acknowledged. Superseded:
+        another driver has published a version; nothing is published, and whoever opens the folder anew goes on from
+        there. StorageError: nobody knows whether it is; whoever opens the folder anew can see.
         """
         version = made(last, order, statuses, time, batch, filling)
-        if is_definition or len(order.what) > _INLINE:
-            folder = PLANS if is_definition else WHATS
+        if is_definition or says_names or len(order.what) > _INLINE:
+            folder = PLANS if is_definition else NAMES if says_names else WHATS
             stored = self.files.write(f"{folder}/{order.version:020}.{fresh()}", order.what)
-            version = replace(version, what=stored)
+            version = replace(version, what=stored, names=stored if says_names else version.names)
             if is_definition:
                 plans = *self._plans(last), stored
                 version = replace(version, defined=order.version, plans=plans, filling=False)
@@ -144,7 +145,7 @@ class Versions:
     def _put(self, version: Version) -> None:
         """Write the page of a version, which is to be the last one."""
         name = _name(version.version)
-        is_ours = self.files.put_new(name, page_of(_plain_of(version)))
+        is_ours = self.files.put_new(name, PAGE.page(_plain_of(version)))
         # That of a version that was removed long ago can be written again: then there is a later one.
         is_last = is_ours and max(self.files.names(COMMITS), default=name) <= name
         if not is_last:
@@ -203,6 +204,7 @@ def made(
         filling=last.filling if filling is None else filling,
         feeds=tuple(sorted(feed for each in statuses for feed in each.feeds)),
         again=last.again,
+        names=last.names,
     )
 
 
@@ -214,6 +216,8 @@ def _plain_of(version: Version) -> dict[str, Any]:
         more["feeds"] = [[*each[:-1], *each.stored] for each in version.feeds]
     if version.again:
         more["again"] = True
+    if version.names is not None:
+        more["names"] = version.names
     return more | {
         "version": version.version,
         "id": version.id,
@@ -232,7 +236,7 @@ def _plain_of(version: Version) -> dict[str, Any]:
 
 
 def _version_of(plain: dict[str, Any]) -> Version:
-    what, batch = plain["what"], plain["batch"]
+    what, batch, names = plain["what"], plain["batch"], plain.get("names")
     return Version(
         **{
             **plain,
@@ -242,6 +246,7 @@ def _version_of(plain: dict[str, Any]) -> Version:
             ),
             "batch": None if batch is None else (batch[0], batch[1]),
             "plans": tuple(Stored(*each) for each in plain["plans"]),
+            "names": None if names is None else Stored(*names),
             "feeds": tuple(
                 Feed(view, shard, is_apart, Stored(*stored))
                 for view, shard, is_apart, *stored in plain.get("feeds", ())

@@ -138,12 +138,29 @@ class Filling:
         return json.dumps({"step": self.step, "level": self.level, "part": self.part, "of": self.of}).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """What has been acknowledged by the names of subscriptions, as `ivm.durable.names.plain_names` has it.
+
+    `kept`: what shards keep for them: of views times, each with so many changes since then at most.
+    """
+
+    names: Mapping[str, Mapping[str, Any]]
+    kept: Mapping[str, Sequence[tuple[int, int]]]
+
+    def text(self) -> bytes:
+        """As bytes."""
+        return json.dumps({"names": self.names, "kept": self.kept}).encode()
+
+
 @lru_cache(2)
-def read(text: bytes) -> Commit | Definition | Filling:
+def read(text: bytes) -> Commit | Definition | Filling | Acknowledged:
     """What `text` made bytes of; shards of a process are told the same, one after the other."""
     said = json.loads(text)
     if "step" in said:
         return Filling(Step(said["step"]), said["level"], said["part"], said["of"])
+    if "kept" in said:
+        return Acknowledged(said["names"], kept_of(said["kept"]))
     if "defined" not in said:
         return Commit.of(said)
     stage = Stage(said.get("stage", Stage.WHOLE))
@@ -152,3 +169,8 @@ def read(text: bytes) -> Commit | Definition | Filling:
     commit = Commit.of(said["commit"]) if stage is Stage.COMMITTED else None
     made = tuple(said["made"])
     return Definition(said["defined"], said["time"], said["sizes"], made, stage, altered, anew, commit)
+
+
+def kept_of(plain: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, list[tuple[int, int]]]:
+    """What of views is kept, of which JSON made lists; see `Acknowledged`."""
+    return {view: [(since, keep) for since, keep in each] for view, each in plain.items()}

@@ -13,6 +13,7 @@ from ivm.cluster.protocol.wire import Said, said_of
 from ivm.cluster.shard.filling import Done
 from ivm.cluster.shard.held import part_of, repeats, rows_of_table, rows_of_view, store_of
 from ivm.cluster.shard.resident import Resident
+from ivm.engine.lasting import known_since
 from ivm.engine.transaction import Change
 from ivm.session.conflicts import met_by
 
@@ -42,6 +43,9 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             part = part_of(resident, question.name, question.after)
             rows = part.changed(part.log.sealed, engine.dictionary.now(), question.after, question.as_of)
             return rows.slice(0, 0) if repeats(resident, question.name) else rows
+        case "since":
+            since = known_since(engine.views[question.name], engine.since, engine.time)
+            return pa.table({"since": pa.array([since], pa.int64())})
         case "nulls":
             ((column,),) = question.keys
             is_ours = not (resident.number and resident.catalog.table(question.name).replicated)

@@ -9,8 +9,9 @@ from ivm.cluster.files.files import Files, pieces_of
 from ivm.cluster.files.logs import in_full
 from ivm.cluster.files.snapshots import pieces_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Versions, number_of
-from ivm.cluster.protocol.terms import Inputs, Order, Shard, Stored, Superseded
+from ivm.cluster.protocol.terms import Inputs, Order, Shard, Superseded
 from ivm.cluster.shard.copy import Copy
+from ivm.storage.stored import Stored
 
 Base = tuple[int, str]
 """The number and the id of a version that was published."""

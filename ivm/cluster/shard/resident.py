@@ -23,7 +23,7 @@ from ivm.cluster.shard.declaring import declared_here
 from ivm.cluster.shard.defining import Defining, over_rows
 from ivm.cluster.shard.filling import Done, Filling
 from ivm.cluster.shard.saving import Saving, Snapshots, load
-from ivm.cluster.shard.shard import Sent, Shard
+from ivm.cluster.shard.shard import KeptForNames, Sent, Shard
 from ivm.cluster.shard.telling import Teller
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel, Channels
@@ -69,6 +69,8 @@ class Resident:
         self._begun: Filling | None = None
         self._snapshots = Snapshots()
         self._is_cancelled = False
+        self._kept: KeptForNames | None = None
+        """What is to be kept for names, once the order under way is."""
 
     def step(self, order: Order, level: int, inputs: Sequence[Heard]) -> Sequence[Said]:
         """Go through a level. Error: something is wrong with what the user asked for."""
@@ -78,6 +80,9 @@ class Resident:
             return self._commit_if_any(what, level, inputs)
         if isinstance(what, orders.Filling):
             return self._fill(what, level, inputs)
+        if isinstance(what, orders.Acknowledged):
+            self._kept = what.kept
+            return []
         if what.stage is orders.Stage.BEGUN:
             return self._begin_filling(what)
         return self._define(what, level, inputs)
@@ -88,7 +93,7 @@ class Resident:
 
     def undo(self) -> None:
         """Everything is as at the last `keep`."""
-        self._is_cancelled = False
+        self._is_cancelled, self._kept = False, None
         if self._filling is not None:
             self._filling.undo()
         if self._begun is not None:
@@ -110,6 +115,9 @@ class Resident:
         if self._is_cancelled:
             self._cancel()
             self._is_cancelled = False
+        if self._kept is not None:
+            self.engine.keep_for_names(self._kept)
+            self._kept = None
         if self._begun is not None:
             self.engine.is_filling = True
             self._filling = self._begun

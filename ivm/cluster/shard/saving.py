@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import StorageError
 from ivm.catalog.plain import Plain
 from ivm.cluster.planning.guards import at_home
-from ivm.cluster.shard.shard import Shard
+from ivm.cluster.protocol.orders import kept_of
+from ivm.cluster.shard.shard import KeptForNames, Shard
 from ivm.dataflow.node import Node
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
-from ivm.durable.files import Files, Reading, Written
-from ivm.durable.manifest import manifest_of
+from ivm.durable.files import Files, Reading
+from ivm.durable.manifest import manifest_of, plain_of
 from ivm.durable.moment import Kept, Moment, moment_of
 from ivm.durable.on_disk import OnDisk, write_moment
 from ivm.durable.payload import catalog_of
@@ -30,6 +31,7 @@ from ivm.plan.node import Plan
 from ivm.plan.plain import plain_plans, plans_of
 from ivm.sql.ir.relation import Relation
 from ivm.storage.storage import Readable
+from ivm.storage.stored import Stored
 
 PlansAgain = Callable[[Catalog, Mapping[str, Mapping[str, float]], Mapping[str, int]], None]
 
@@ -58,7 +60,7 @@ class Snapshots:
         moment = moment_of(engine, catalog, 0, Identities(), known.updates)
         moment = replace(moment, planned=planned, states={plan: _read(kept) for plan, kept in moment.states.items()})
         plans = {name: (cut[name].relation, plan) for name, plan in engine.plans().items()}
-        return Saving(self, moment, base, known, dict(editions), plans)
+        return Saving(self, moment, base, known, dict(editions), plans, engine.kept)
 
     def have(self, name: str, on_disk: OnDisk) -> None:
         """There is another one."""
@@ -84,6 +86,7 @@ class Saving:
         known: OnDisk,
         editions: Mapping[str, int],
         plans: Mapping[str, tuple[Relation, Plan]],
+        kept: KeptForNames,
     ) -> None:
         self._snapshots = snapshots
         self._moment = moment
@@ -91,8 +94,9 @@ class Saving:
         self._known = self._on_disk = known
         self._editions = editions
         self._plans = plans
+        self._kept = kept
 
-    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Written]]:
+    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Stored]]:
         """See `Saving.write`."""
         if self._base not in ("", base):
             self._snapshots.forget()  # the next one is written as a whole
@@ -101,7 +105,7 @@ class Saving:
         identities = Identities()
         of = {name: identities.of(relation) for name, (relation, _) in self._plans.items()}
         plans = {"of": of} | plain_plans({name: plan for name, (_, plan) in self._plans.items()})
-        head = {"manifest": asdict(manifest), "editions": self._editions, "plans": plans}
+        head = {"manifest": plain_of(manifest), "editions": self._editions, "plans": plans, "kept": self._kept}
         return json.dumps(head, separators=(",", ":")).encode(), [written for _, written in manifest.files()]
 
     def written(self, name: str) -> None:
@@ -119,12 +123,13 @@ def load(engine: Shard, head: bytes, place: Readable, plan_again: PlansAgain) ->
         plain = json.loads(head)
         manifest, editions = manifest_of(plain["manifest"]), plain["editions"]
         catalog, on_disk = catalog_of(manifest.defined), OnDisk.of(manifest)
-        plans = _Plans(plain["plans"])
+        plans, kept = _Plans(plain["plans"]), kept_of(plain.get("kept", {}))  # which earlier releases did not know
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"cannot read {place.where()}: it was not written by ivm: {error!r}; restore it from a backup"
         ) from error
     engine.begin_at(manifest.time)
+    engine.keep_for_names(kept)
     with Reading(place, (written for _, written in manifest.files())) as reading:
         tables = [at_home(table, catalog.table) for table in catalog.tables]
         restore_tables(engine, reading, manifest, tables, on_disk)

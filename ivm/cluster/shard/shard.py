@@ -27,6 +27,7 @@ from ivm.operators.exchange import Outlet, nothing
 from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.sql.ir.relation import Relation
+from ivm.subscriptions.names import Named
 from ivm.trace.delta import Delta
 from ivm.trace.helpers import Helpers
 from ivm.trace.time import BEGINNING
@@ -35,6 +36,10 @@ Sent = dict[str, Delta]
 """The changes of fragments, by the names of their channels."""
 PlannedOnce = Callable[[str, Relation], Plan | None]
 """The plan that a view, or the fragment of a channel, had by its name, for what it is made of now; None: unknown."""
+
+
+KeptForNames = Mapping[str, Sequence[tuple[int, int]]]
+"""Of views times, each with so many changes since then that are kept at most."""
 
 
 def _on(rows: int) -> None:
@@ -57,6 +62,8 @@ class Shard(Engine):
         """What knows the plans that there were, while a shard is loaded."""
         self.readers: Mapping[str, Sequence[str]] = {}
         """Of each channel the views that need it."""
+        self.kept: KeptForNames = {}
+        """What is kept for who listens by a name."""
         self.is_filling = False
         """Whether commits come while a view is filled: history is kept, and what is new fails no commit."""
         self.coming: Mapping[str, Installed] = {}
@@ -119,6 +126,18 @@ class Shard(Engine):
     def view_of(self, definition: Definition, relation: Relation, sizes: Mapping[str, float]) -> Bits[Installed]:
         """This shard's part of a view, which nobody sees before `put`; see `fragment`."""
         return self.installing(definition, self._planned(definition.name, relation, sizes))
+
+    def keep_for_names(self, kept: KeptForNames) -> None:
+        """Keep what has changed in views since these times, as long as it is no more than so many changes. It may be
+        interrupted, and called again.
+        """
+        there = [Named(view, "", 0, since, keep) for view, several in kept.items() for since, keep in several]
+        names = self.listeners.names
+        names.begin({str(number): each for number, each in enumerate(there)})
+        for view, installed in self.views.items():
+            if kept.get(view) != self.kept.get(view):
+                installed.log.hold(names.of_view(view))
+        self.kept = kept
 
     def plans(self) -> dict[str, Plan]:
         """Those of all views, and of the fragments of all channels that leave."""
