@@ -15,6 +15,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any, NamedTuple
 
+from ivm.spark.wanted import asked_by
+
 PATIENCE = 10.0
 """Seconds that one side waits for the other while a connection is made."""
 _TRIES = 5
@@ -112,7 +114,8 @@ def _answer(line: Connection) -> None:
                 asked = line.recv_bytes()
             except (OSError, EOFError):
                 return
-            answer = _answer_to(asked)
+            with asked_by(line.fileno()):
+                answer = _answer_to(asked)
             try:
                 line.send(answer)
             except OSError:

@@ -21,6 +21,8 @@ import tempfile
 import traceback
 from collections.abc import Callable
 
+from ivm.spark.wanted import asked_by
+
 KEPT = "IVM_KEPT"
 """The variable that says of a pool that its tasks are to run in a keeper."""
 EXECUTOR = "IVM_EXECUTOR"
@@ -125,7 +127,7 @@ class Relay:
             gc.collect()
 
     def _run(self, connection: socket.socket, is_authenticated: bool) -> int:
-        with connection:
+        with connection, asked_by(connection.fileno()):
             try:
                 return self._serve(connection, is_authenticated)
             except Exception:  # noqa: BLE001  Spark has ended the task, and closed the connection

@@ -38,7 +38,7 @@ from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs
 from ivm.intake.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
-from ivm.spark import parquet
+from ivm.spark import parquet, wanted
 from ivm.spark.bringing import ROOM
 from ivm.spark.keeper import threads
 from ivm.spark.meeting import answer_of
@@ -165,6 +165,7 @@ def _sent(
         with writers() as beside:
             waiting = deque[Sequence[Message | Future[Message]]]()
             for several in said:
+                wanted.check()
                 messages, large = messages_of(several, shards, groups), LARGE
                 if room is not None:
                     room -= sum(len(each.payload) for each in messages if len(each.payload) < LARGE)
@@ -276,7 +277,7 @@ def _copies(root: Root, shards: int) -> Copies:
         def make(shard: int) -> Resident:
             return Resident(shard, shards, compiler, root.history, helpers=helpers)
 
-        copies = Copies(versions, make, EXCHANGE, every=_EVERY)
+        copies = Copies(versions, make, EXCHANGE, every=_EVERY, between=wanted.check)
         _kept = (root, shards), copies
     return _kept[1]
 

@@ -24,6 +24,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from ivm.spark.home import Home, call
 from ivm.spark.keeper import EXECUTOR
+from ivm.spark.wanted import check
 
 FRAMES = StructType().add("dst", IntegerType()).add("level", IntegerType()).add("payload", BinaryType())
 """The columns in which messages and statuses travel from one stage to the next."""
@@ -185,6 +186,7 @@ class Stage:
         """What groups say to others, one after the other; their statuses are added to those there are."""
         task = named(self.task)
         for group in sorted(payloads):
+            check()
             came = [*self.given.get(group, ()), *payloads.pop(group)]
             messages, status = task(self.order, group, self.groups, self.level, came)
             statuses.append((group, self.level, status))
@@ -202,14 +204,20 @@ class Read:
     def found(self, shards: Sequence[int]) -> list[bytes]:
         """The same, in no task of Spark's: a stream of Arrow's IPC format for each shard."""
         self.versions.check()
-        return [_stream_of(named(self.function)(self.argument, shard)) for shard in shards]
+        return [_stream_of(self._of(shard)) for shard in shards]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the shards have."""
         self.versions.check()
         for shard in _shards(batches):
-            yield from named(self.function)(self.argument, shard)
+            yield from self._of(shard)
         _ended()
+
+    def _of(self, shard: int) -> Batches:
+        """What a shard has."""
+        check()
+        found: Batches = named(self.function)(self.argument, shard)
+        return found
 
 
 @dataclass(frozen=True)

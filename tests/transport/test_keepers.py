@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from multiprocessing.connection import Client
 
 import pytest
 
-from ivm.spark import home
+from ivm.spark import home, wanted
 from ivm.spark.direct import keepers_of, run
 from ivm.spark.home import Home, Request, call, is_held
 from ivm.spark.keepers import Keepers, Unreached
@@ -18,6 +19,14 @@ from ivm.spark.worker import Stage, Versions, versions
 
 KEPT = {**ADVISED, "spark.driver.host": "127.0.0.1"}
 TASK = f"{__name__}.passed_on"
+
+
+_doing: dict[str, Callable[[], None]] = {}
+
+
+def do(name: str) -> None:
+    """What a test has put there, as what is asked is pickled."""
+    _doing[name]()
 
 
 @pytest.fixture
@@ -78,6 +87,37 @@ def test_who_has_not_called_or_has_hung_up_is_not_there(keepers):
     with pytest.raises(Unreached):
         keepers.ask({"a": Request(int, ("7",))})
     ends.join()
+
+
+def test_what_nobody_waits_for_ends_at_its_next_step(keepers):
+    _called(keepers, "a")
+    begun = threading.Event()
+    ended = list[str]()
+
+    def go_on() -> None:
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+                wanted.check()
+        except wanted.Unwanted as error:
+            ended.append(str(error))
+            raise
+
+    _doing["go on"] = go_on
+    wanted.check()
+
+    def ask() -> None:
+        with suppress(Unreached):
+            keepers.ask({"a": Request(do, ("go on",))})
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert begun.wait(20)
+    keepers.close()
+    asking.join()
+    until(lambda: ended)
+    assert ended == ["whoever asked has hung up"]
 
 
 def test_what_is_answered_late_reaches_nobody(keepers, monkeypatch):

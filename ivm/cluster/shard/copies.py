@@ -32,16 +32,20 @@ from ivm.cluster.protocol.terms import (
     Order,
     Shard,
     Status,
-    Stored,
     Superseded,
     Told,
 )
 from ivm.cluster.shard.copy import Copy
 from ivm.cluster.shard.loading import Base, follow, load, replay
+from ivm.storage.stored import Stored
 
 _MOST_BEHIND = 16
 """A copy that is so many versions behind is dropped: the shard has moved elsewhere."""
 _THREADS = 32
+
+
+def _go_on() -> None:
+    """Whatever is asked is waited for."""
 
 
 class Copies:
@@ -49,7 +53,8 @@ class Copies:
 
     `make` makes a new shard, and `exchange` messages of what shards say. Each shard is saved at every `every`th
     version, not all at the same; `beside` writes logs and feeds while shards step, and snapshots while they go on. A
-    message goes by a file from `large` bytes on.
+    message goes by a file from `large` bytes on. `between` is called before each shard steps: what it raises ends a
+    task that nobody waits for.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class Copies:
         every: int = 256,
         beside: Executor | None = None,
         large: int = LARGE,
+        between: Callable[[], None] = _go_on,
     ) -> None:
         self._versions = versions
         self._make = make
@@ -68,6 +74,7 @@ class Copies:
         self._every = every
         self._beside = beside or ThreadPoolExecutor(_THREADS, "ivm-cluster")
         self._large = large
+        self._between = between
         self._copies: dict[int, Copy] = {}
         self._locks: dict[int, threading.Lock] = {}
         self._saving: set[int] = set()
@@ -106,6 +113,7 @@ class Copies:
         writing = self._log(order, group, level, given)
         said, telling = list[Any](), list[Future[list[Feed]]]()
         for shard in group.shards(order.shards):
+            self._between()
             with self._at(shard, order.version - 1, order.published) as copy:
                 self._go_through(copy, shard, order, below)
                 try:
