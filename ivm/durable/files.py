@@ -5,41 +5,25 @@ They are written once. Whoever refers to one says how many bytes it has, and wha
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.durable.streams import stream_pieces
-from ivm.storage.storage import Folder, Readable, read_file
+from ivm.storage.storage import Folder, Readable
+from ivm.storage.stored import Stored, read_stored
 from ivm.trace.columns.arrow import numbers_in, view_of
 
 SUFFIX = ".arrows"
-_NAME = re.compile(r"(\d{20}\.[0-9a-f]{1,32}\.)?[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)
-_SUM_BYTES = 1 << 20
 _WITH_OFFSETS = {
     **{each.id: 4 for each in (pa.string(), pa.binary(), pa.list_(pa.null()))},
     **{each.id: 8 for each in (pa.large_string(), pa.large_binary(), pa.large_list(pa.null()))},
 }
 """The bytes of a place, of types of values of any length."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that is there for good: its name, how many bytes it has, and their CRC-32. ValueError for another name."""
-
-    file: str
-    bytes: int
-    crc: int
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.file):
-            raise ValueError(f"{self.file!r} is no name of a file")
 
 
 class Files:
@@ -51,7 +35,7 @@ class Files:
         self._prefix = prefix
         self._made: list[str] = []
 
-    def write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Written:
+    def write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Stored:
         """A new file of these batches, whose bytes are certain; its name need not be. StorageError if it cannot be
         written.
 
@@ -72,7 +56,7 @@ class Files:
 
         with writing(self._place, name):
             self._place.put(name, pieces())
-        return Written(name, size, total)
+        return Stored(name, size, total)
 
     def remove(self) -> None:
         """Let all files go that were written here, to which nobody refers. What cannot be removed stays."""
@@ -100,7 +84,7 @@ class Reading:
     To be used as a context manager. Size: what is mapped.
     """
 
-    def __init__(self, place: Readable, files: Iterable[Written]) -> None:
+    def __init__(self, place: Readable, files: Iterable[Stored]) -> None:
         self._beside = ThreadPoolExecutor(2, "ivm-check")
         self._found = {each.file: self._beside.submit(read_batches, place, each) for each in files}
 
@@ -110,18 +94,18 @@ class Reading:
     def __exit__(self, *error: object) -> None:
         self._beside.shutdown(cancel_futures=True)
 
-    def batches(self, written: Written) -> Sequence[pa.RecordBatch]:
+    def batches(self, written: Stored) -> Sequence[pa.RecordBatch]:
         """The batches of a file, which lie where it is mapped. StorageError if it is not as it was written."""
         return self._found[written.file].result()
 
 
-def read_batches(place: Readable, written: Written) -> Sequence[pa.RecordBatch]:
+def read_batches(place: Readable, written: Stored) -> Sequence[pa.RecordBatch]:
     """The batches of a file, which lie where it is mapped. StorageError if they are not those that were written.
 
     Cost: a pass over its bytes, and over places of texts: whoever made a file that has the right sum need not have
     been ivm, and nobody is to be led elsewhere in memory.
     """
-    data = _whole(place, written)
+    data = read_stored(place, written)
     reader, found = pa.BufferReader(data), []
     try:
         while reader.tell() < data.size:
@@ -135,23 +119,6 @@ def read_batches(place: Readable, written: Written) -> Sequence[pa.RecordBatch]:
             f"cannot read {place.where(written.file)}: {error}; it was not written by ivm; restore it from a backup"
         ) from error
     return found
-
-
-def _whole(place: Readable, written: Written) -> pa.Buffer:
-    """The bytes of a file, mapped. StorageError if they are not those that were written; cost: a pass over them."""
-    where, data = place.where(written.file), read_file(place, written.file)
-    if data.size != written.bytes:
-        raise StorageError(
-            f"cannot read {where}: it has {data.size} bytes, and {written.bytes} were written; restore it from a backup"
-        )
-    view, total = memoryview(data), 0
-    for start in range(0, len(view), _SUM_BYTES):
-        total = zlib.crc32(view[start : start + _SUM_BYTES], total)
-    if total != written.crc:
-        raise StorageError(
-            f"cannot read {where}: it is damaged: its bytes are not those that were written; restore it from a backup"
-        )
-    return data
 
 
 def _check_places(array: pa.Array) -> None:

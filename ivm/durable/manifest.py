@@ -1,31 +1,26 @@
-"""The manifest: what a checkpoint consists of. One file, exchanged as a whole, whose text is JSON behind a first line.
-
-That line says what the file is, which format the directory has, and zlib's CRC-32 of the text, in hexadecimal.
-"""
+"""The manifest: what a checkpoint consists of. One file, a page (`ivm.storage.stored.Form`), exchanged as a whole."""
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from ivm.catalog.errors import StorageError
-from ivm.durable.files import Written, writing
-from ivm.storage.storage import Readable, Storage, read_file
+from ivm.durable.files import writing
+from ivm.storage.storage import Readable, Storage
+from ivm.storage.stored import Form, Stored
 
 NAME = "MANIFEST"
-FORMAT = 1
-_FIRST_LINE = re.compile(rb"ivm database, format (\d{1,9}), crc32 ([0-9a-f]{8})\n")
+_FORM = Form("ivm database", 1)
+_FILE = re.compile(r"(\d{20}\.[0-9a-f]{1,32}\.)?[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """Rows of a table, in the order in which they came."""
 
-    written: Written
+    written: Stored
     rows: int
 
 
@@ -36,9 +31,9 @@ class TableFiles:
     """
 
     parts: Sequence[Part]
-    living: Written | None
+    living: Stored | None
     since: int
-    past: Written | None
+    past: Stored | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +53,9 @@ class Manifest:
     planned: Mapping[str, Mapping[str, float]]
     indexes: Mapping[str, Sequence[Sequence[int]]]
     tables: Mapping[str, TableFiles]
-    states: Mapping[str, Sequence[Written]]
+    states: Mapping[str, Sequence[Stored]]
 
-    def files(self) -> Iterator[tuple[str, Written]]:
+    def files(self) -> Iterator[tuple[str, Stored]]:
         """All files that belong to it, each with what of the database it is."""
         for name, table in self.tables.items():
             for part in table.parts:
@@ -78,38 +73,25 @@ def write_manifest(storage: Storage, manifest: Manifest) -> None:
 
     All its files have to be synced. StorageError if it is not certain.
     """
-    text = json.dumps(asdict(manifest), separators=(",", ":")).encode()
+    page = _FORM.page(plain_of(manifest))
     with writing(storage, NAME):
         storage.sync_names()  # of what it refers to
-        storage.replace(NAME, b"ivm database, format %d, crc32 %08x\n" % (FORMAT, zlib.crc32(text)) + text)
+        storage.replace(NAME, page)
 
 
 def read_manifest(storage: Readable) -> Manifest | None:
     """What the database consists of; None if there was no checkpoint. StorageError if it cannot be read."""
-    if NAME not in storage.names():
-        return None
-    where, data = storage.where(NAME), read_file(storage, NAME).to_pybytes()
-    first = _FIRST_LINE.match(data)
-    if first is None:
-        raise StorageError(f"cannot read {where}: it is no manifest of a database; restore it from a backup")
-    if int(first[1]) != FORMAT:
-        raise StorageError(
-            f"cannot open database {storage.where()}: it has format {int(first[1])}, and this release of ivm reads "
-            f"format {FORMAT}; open it with the release that wrote it"
-        )
-    text = data[first.end() :]
-    if zlib.crc32(text) != int(first[2], 16):
-        raise StorageError(f"cannot read {where}: it is damaged; restore it from a backup")
-    try:
-        return manifest_of(json.loads(text))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StorageError(
-            f"cannot read {where}: it was not written by ivm: {error!r}; restore it from a backup"
-        ) from error
+    return _FORM.read(storage, NAME, manifest_of) if NAME in storage.names() else None
+
+
+def plain_of(manifest: Manifest) -> dict[str, Any]:
+    """What JSON makes a text of, and `manifest_of` a manifest."""
+    plain: dict[str, Any] = _plain(manifest)
+    return plain
 
 
 def manifest_of(plain: dict[str, Any]) -> Manifest:
-    """The manifest of which `dataclasses.asdict` and JSON made this. AttributeError, KeyError, TypeError or ValueError
+    """The manifest of which `plain_of` and JSON made this. AttributeError, KeyError, TypeError or ValueError
     for anything else.
     """
     tables = {name: _table_of(table, plain["time"]) for name, table in plain["tables"].items()}
@@ -127,8 +109,21 @@ def _table_of(plain: dict[str, Any], time: int) -> TableFiles:
     return TableFiles(parts, living, _number(plain.get("since", time)), past)
 
 
-def _written_of(plain: dict[str, Any]) -> Written:
-    return Written(str(plain["file"]), _number(plain["bytes"]), _number(plain["crc"]))
+def _plain(value: Any) -> Any:
+    """The same of dicts and lists, of which `Stored` is one too."""
+    if isinstance(value, Stored):
+        return value._asdict()
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [*map(_plain, value)] if isinstance(value, list | tuple) else value
+
+
+def _written_of(plain: dict[str, Any]) -> Stored:
+    if not _FILE.fullmatch(plain["file"]):
+        raise ValueError(f"{plain['file']!r} is no name of a file")
+    return Stored(plain["file"], _number(plain["bytes"]), _number(plain["crc"]))
 
 
 def _number(value: object) -> int:

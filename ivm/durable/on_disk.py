@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ivm.durable.files import Files, Written
+from ivm.durable.files import Files
 from ivm.durable.manifest import Manifest
 from ivm.durable.moment import Moment
 from ivm.durable.payload import definition_of
 from ivm.durable.rows import WrittenRows, write_rows
+from ivm.storage.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class WrittenState:
 
     node: int
     updates: int
-    files: tuple[Written, ...]
+    files: tuple[Stored, ...]
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import BindError, Error, MemoryLimitError, MissingFunctionError, StorageError
 from ivm.catalog.schema import Table, View
 from ivm.dataflow.node import Node
-from ivm.durable.files import Reading, Written
+from ivm.durable.files import Reading
 from ivm.durable.manifest import Manifest
 from ivm.durable.moment import of_view
 from ivm.durable.on_disk import OnDisk, WrittenState
@@ -28,6 +28,7 @@ from ivm.session.core import Core, engine_of
 from ivm.session.defining import install
 from ivm.sql.bind import BoundQuery, bind, with_names
 from ivm.storage.storage import Readable
+from ivm.storage.stored import Stored
 from ivm.trace.columns.segment import Segment
 from ivm.trace.index.arrangement import Arrangement
 
@@ -117,7 +118,7 @@ class Saved:
     `restored`: those that nodes have taken. `missed`: the plans of which nothing was there.
     """
 
-    def __init__(self, reading: Reading, states: Mapping[str, Sequence[Written]]) -> None:
+    def __init__(self, reading: Reading, states: Mapping[str, Sequence[Stored]]) -> None:
         self._reading = reading
         self._states = dict(states)
         self._identities = Identities()

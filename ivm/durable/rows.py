@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.catalog.schema import Table
-from ivm.durable.files import Files, Reading, Written
+from ivm.durable.files import Files, Reading
 from ivm.durable.manifest import Part, TableFiles
+from ivm.storage.stored import Stored
 from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in, numbers_from, numbers_in
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.in_place import is_readable_in
@@ -46,9 +47,9 @@ class WrittenRows:
     names: tuple[str, ...]
     stretches: tuple[_Stretch, ...]
     dead: int
-    living: Written | None
+    living: Stored | None
     since: int
-    past: Written | None
+    past: Stored | None
 
     @property
     def files(self) -> TableFiles:
@@ -138,7 +139,7 @@ def write_rows(
     return WrittenRows(reader.numbering, tuple(names), kept, dead, living, since, past)
 
 
-def _written_past(files: Files, stretches: Sequence[_Stretch], lives: Lives) -> Written | None:
+def _written_past(files: Files, stretches: Sequence[_Stretch], lives: Lives) -> Stored | None:
     """When rows came and died, by their places on disk; None where none did."""
     if not len(lives.born) and not len(lives.dead):
         return None

@@ -9,9 +9,10 @@ import pytest
 
 from ivm.catalog import errors
 from ivm.catalog.errors import StorageError
-from ivm.cluster.files.files import Files, page_of
+from ivm.cluster.files.files import PAGE, Files
 from ivm.cluster.files.versions import Version, Versions, is_published
-from ivm.cluster.protocol.terms import Failure, Feed, Group, Log, Order, Status, Stored, Superseded
+from ivm.cluster.protocol.terms import Failure, Feed, Group, Log, Order, Status, Superseded
+from ivm.storage.stored import Stored
 from tests.cluster.faulty import Faulty, Rates
 
 LOG = Log(Group(0, 2), 1, Stored("logs/x", 3, 4))
@@ -58,7 +59,7 @@ def test_a_page_names_feeds_if_there_are_any():
     two = publish(found, replace(one, again=False), "b")
     assert [found.at(n) for n in (1, 2)] == [one, two]
     assert (one.feeds, one.again, two.feeds, two.again) == ((feed,), True, (), False)
-    plain = found.files.read_page(f"commits/{2:020}")
+    plain = PAGE.read(found.files, f"commits/{2:020}", dict)
     assert not {"feeds", "again"} & plain.keys(), "it is as it was before there were any"
 
 
@@ -137,7 +138,7 @@ def test_a_page_that_is_damaged_is_named():
 
 def test_a_page_of_other_things_is_named():
     found = versions()
-    found.files._folder.put(f"commits/{1:020}", [page_of({"version": 1})])
+    found.files._folder.put(f"commits/{1:020}", [PAGE.page({"version": 1})])
     with pytest.raises(StorageError, match="it was not written by ivm"):
         found.newest()
 

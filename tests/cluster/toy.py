@@ -11,15 +11,16 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ivm.catalog.errors import ConstraintError
 from ivm.cluster.files.files import Files as Root
 from ivm.cluster.protocol.terms import Exchange, Message, Order, Shard, Told
-from ivm.durable.files import Files, Written, read_batches
+from ivm.durable.files import Files, read_batches
 from ivm.storage.storage import Readable
+from ivm.storage.stored import Stored
 
 KEYS = 12
 Said = tuple[int, list[list[int]]]
@@ -48,12 +49,12 @@ class Known:
     """The last two snapshots, by their names: of each the files of pieces, by what these are."""
 
     def __init__(self) -> None:
-        self.last: list[tuple[str, dict[str, Written]]] = []
+        self.last: list[tuple[str, dict[str, Stored]]] = []
 
     def loaded(self, name: str, head: bytes) -> None:
         """There is one."""
         said = json.loads(head)["pieces"]
-        self.last = [*self.last[-1:], (name, {text: Written(*written) for text, written in said})]
+        self.last = [*self.last[-1:], (name, {text: Stored(*written) for text, written in said})]
 
 
 class Pieces:
@@ -63,16 +64,14 @@ class Pieces:
         self.known, self.texts, self.said = known, texts, said
         self.head = b""
 
-    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Written]]:
+    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Stored]]:
         """See `Saving.write`."""
         there = dict(self.known.last).get(base, {})
-        made: dict[str, Written] = {}
+        made: dict[str, Stored] = {}
         for text in self.texts:
             if text not in made:
                 made[text] = there.get(text) or files.write("level", [pa.record_batch({"text": [text]})])
-        self.head = json.dumps(
-            {"said": self.said, "pieces": [(text, astuple(made[text])) for text in self.texts]}
-        ).encode()
+        self.head = json.dumps({"said": self.said, "pieces": [(text, made[text]) for text in self.texts]}).encode()
         return self.head, [made[text] for text in self.texts]
 
     def written(self, name: str) -> None:
@@ -83,7 +82,7 @@ class Pieces:
 def read_pieces(head: bytes, place: Readable) -> list[str]:
     """What was said, and the texts."""
     plain = json.loads(head)
-    files = [Written(*written) for _, written in plain["pieces"]]
+    files = [Stored(*written) for _, written in plain["pieces"]]
     return [plain["said"], *(read_batches(place, each)[0].column("text")[0].as_py() for each in files)]
 
 

@@ -11,7 +11,7 @@ from ivm.cluster.files.files import Files, pieces_of
 from ivm.cluster.files.logs import LOGS, in_full
 from ivm.cluster.files.snapshots import Snapshot, pages_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Version, Versions, number_of
-from ivm.cluster.protocol.terms import Stored
+from ivm.storage.stored import Stored
 
 Told = Callable[[int, int], None]
 """How many files have been read, of how many."""

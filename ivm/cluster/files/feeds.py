@@ -12,8 +12,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ivm.cluster.files.files import Files, fresh
-from ivm.cluster.protocol.terms import Feed, Stored, Told
+from ivm.cluster.protocol.terms import Feed, Told
 from ivm.cluster.protocol.wire import stream_of
+from ivm.storage.stored import Stored
 
 
 def feeds_under(shard: int) -> str:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from secrets import token_hex
 from threading import Event
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.several import each
-from ivm.cluster.protocol.terms import Stored
 from ivm.storage.storage import Shared
+from ivm.storage.stored import Form, Stored, read_stored
 from ivm.storage.within import Within
 
 S = TypeVar("S")
 T = TypeVar("T")
 
-FORMAT = 3
+PAGE = Form("ivm cluster", 3)
 PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """Seconds between tries: a place for files refuses for a while, or shows only later what was written."""
 AT_ONCE = 16
 """So many calls at once, of work that is done beside other work."""
 _told = logging.getLogger("ivm")
-_FIRST_LINE = re.compile(rb"ivm cluster, format (\d{1,9}), crc32 ([0-9a-f]{8})\n")
 
 
 class Files:
@@ -93,31 +90,7 @@ class Files:
 
     def bytes_of(self, stored: Stored) -> bytes:
         """The bytes of a file. StorageError if they are not those that were written."""
-        data = self.read(stored.file).to_pybytes()
-        if len(data) != stored.bytes:
-            raise StorageError(
-                f"cannot read {self.where(stored.file)}: it has {len(data)} bytes, and {stored.bytes} were written; "
-                "restore it from a backup"
-            )
-        if zlib.crc32(data) != stored.crc:
-            raise StorageError(f"cannot read {self.where(stored.file)}: it is damaged; restore it from a backup")
-        return data
-
-    def read_page(self, name: str) -> Any:
-        """What `page_of` made a file of. StorageError if it is anything else."""
-        data, where = self.read(name).to_pybytes(), self.where(name)
-        first = _FIRST_LINE.match(data)
-        if first is None:
-            raise StorageError(f"cannot read {where}: it is damaged, or not written by ivm; restore it from a backup")
-        if int(first[1]) != FORMAT:
-            raise StorageError(
-                f"cannot read {where}: it has format {int(first[1])}, and this release of ivm reads format {FORMAT}; "
-                "use the same release on all machines, the one that wrote it"
-            )
-        text = data[first.end() :]
-        if zlib.crc32(text) != int(first[2], 16):
-            raise StorageError(f"cannot read {where}: it is damaged; restore it from a backup")
-        return json.loads(text)
+        return read_stored(self, stored).to_pybytes()
 
     def each(self, work: Callable[[S], T], over: Sequence[S]) -> list[T]:
         """What `work` gives for each, by calls of this side by side; what it raises is raised."""
@@ -175,12 +148,6 @@ class Files:
 def fresh() -> str:
     """A part of a name that nobody else draws."""
     return token_hex(8)
-
-
-def page_of(plain: Any) -> bytes:
-    """A file of plain data: JSON behind a line that says what it is, and zlib's CRC-32 of the rest, in hexadecimal."""
-    text = json.dumps(plain, separators=(",", ":")).encode()
-    return b"ivm cluster, format %d, crc32 %08x\n" % (FORMAT, zlib.crc32(text)) + text
 
 
 def bundle_of(pieces: Sequence[bytes]) -> bytes:

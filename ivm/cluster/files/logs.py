@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 from ivm.cluster.files.files import Files, fresh
-from ivm.cluster.protocol.terms import Message, Stored
+from ivm.cluster.protocol.terms import Message
+from ivm.storage.stored import Stored
 
 LOGS = "logs"
 LARGE = 1 << 18

@@ -11,10 +11,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.files.files import Files, fresh, page_of
+from ivm.cluster.files.files import PAGE, Files, fresh
 from ivm.cluster.files.versions import number_of
-from ivm.cluster.protocol.terms import Saving, Stored, Told
+from ivm.cluster.protocol.terms import Saving, Told
 from ivm.durable import files as checkpoints
+from ivm.storage.stored import Stored
 
 
 class Snapshot(NamedTuple):
@@ -51,14 +52,12 @@ def snapshots_of(files: Files, shard: int, upto: int) -> list[str]:
 
 def read_snapshot(files: Files, name: str) -> Snapshot:
     """What a snapshot consists of. StorageError if that cannot be read."""
-    plain = files.read_page(name)
-    try:
+
+    def snapshot_of(plain: Any) -> Snapshot:
         views = {view: _all_stored(each) for view, each in plain.get("views", {}).items()}
         return Snapshot(name, number_of(name), plain["id"], _all_stored(plain["pieces"]), views)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StorageError(
-            f"cannot read {files.where(name)}: it was not written by ivm: {error!r}; restore it from a backup"
-        ) from error
+
+    return PAGE.read(files, name, snapshot_of)
 
 
 def write_snapshot(files: Files, shard: int, version: int, id: str, saving: Saving, held: Iterable[Told] = ()) -> None:
@@ -71,13 +70,13 @@ def write_snapshot(files: Files, shard: int, version: int, id: str, saving: Savi
     base = _reusable(files, shard, version)
     head, named = saving.write(checkpoints.Files(files.within(under), 1, f"{name}."), base)
     pieces = [files.write(f"{under}/{name}.head", head)]
-    pieces += [Stored(f"{under}/{each.file}", each.bytes, each.crc) for each in named]
+    pieces += [each._replace(file=f"{under}/{each.file}") for each in named]
     page: dict[str, Any] = {"id": id, "pieces": pieces}
     views = {
         each.view: [files.write(f"{under}/{name}.view-{fresh()}", piece) for piece in each.pieces] for each in held
     }
     page_name = f"{pages_under(shard)}/{name}"
-    files.write(page_name, page_of(page | ({"views": views} if views else {})))
+    files.write(page_name, PAGE.page(page | ({"views": views} if views else {})))
     saving.written(page_name)
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ivm.catalog.errors import StorageError
-from ivm.cluster.files.files import Files, fresh, page_of
-from ivm.cluster.protocol.terms import Feed, Group, Log, Order, Status, Stored, Superseded
+from ivm.cluster.files.files import PAGE, Files, fresh
+from ivm.cluster.protocol.terms import Feed, Group, Log, Order, Status, Superseded
+from ivm.storage.stored import Stored
 
 COMMITS = "commits"
 PLANS = "plans"
@@ -78,14 +79,7 @@ class Versions:
         """A version that was published, and not removed since. StorageError if it cannot be read."""
         if version == 0:
             return Version()
-        name = _name(version)
-        plain = self.files.read_page(name)
-        try:
-            return _version_of(plain)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"cannot read {self.files.where(name)}: it was not written by ivm: {error!r}; restore it from a backup"
-            ) from error
+        return PAGE.read(self.files, _name(version), _version_of)
 
     def between(self, version: int, id: str, upto: int) -> Iterator[Version]:
         """The versions after the one of this number and id, up to another. StorageError if one does not follow."""
@@ -151,7 +145,7 @@ class Versions:
     def _put(self, version: Version) -> None:
         """Write the page of a version, which is to be the last one."""
         name = _name(version.version)
-        is_ours = self.files.put_new(name, page_of(_plain_of(version)))
+        is_ours = self.files.put_new(name, PAGE.page(_plain_of(version)))
         # That of a version that was removed long ago can be written again: then there is a later one.
         is_last = is_ours and max(self.files.names(COMMITS), default=name) <= name
         if not is_last:

@@ -23,8 +23,9 @@ from ivm.cluster.files.files import Files
 from ivm.cluster.files.snapshots import pieces_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import Version, number_of
 from ivm.cluster.following.history import History, Stretch
-from ivm.cluster.protocol.terms import Feed, Stored
+from ivm.cluster.protocol.terms import Feed
 from ivm.results.difference import added_up
+from ivm.storage.stored import Stored
 
 T = TypeVar("T")
 

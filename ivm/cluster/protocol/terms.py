@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ivm.catalog import errors
-from ivm.durable.files import Files, Written
+from ivm.durable.files import Files
 from ivm.storage.storage import Readable
+from ivm.storage.stored import Stored
 
 
 class Superseded(errors.StorageError):
@@ -82,14 +83,6 @@ class Failure(NamedTuple):
         return kind(self.message)
 
 
-class Stored(NamedTuple):
-    """A file that was written: its name, how many bytes it has, and their CRC-32."""
-
-    file: str
-    bytes: int
-    crc: int
-
-
 class Log(NamedTuple):
     """What the shards of a group were given at a level."""
 
@@ -146,7 +139,7 @@ class Status(NamedTuple):
 class Saving(Protocol):
     """What a shard had at a moment, which another thread writes down, later."""
 
-    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Written]]:
+    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Stored]]:
         """Write files, as far as the snapshot that is called `base` does not have them: a head, by which a shard loads
         itself, and all files that this names. "": none is to be used again. StorageError if that is not possible.
         """

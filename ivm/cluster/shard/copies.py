@@ -32,12 +32,12 @@ from ivm.cluster.protocol.terms import (
     Order,
     Shard,
     Status,
-    Stored,
     Superseded,
     Told,
 )
 from ivm.cluster.shard.copy import Copy
 from ivm.cluster.shard.loading import Base, follow, load, replay
+from ivm.storage.stored import Stored
 
 _MOST_BEHIND = 16
 """A copy that is so many versions behind is dropped: the shard has moved elsewhere."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import StorageError
@@ -19,8 +19,8 @@ from ivm.cluster.shard.shard import KeptForNames, Shard
 from ivm.dataflow.node import Node
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
-from ivm.durable.files import Files, Reading, Written
-from ivm.durable.manifest import manifest_of
+from ivm.durable.files import Files, Reading
+from ivm.durable.manifest import manifest_of, plain_of
 from ivm.durable.moment import Kept, Moment, moment_of
 from ivm.durable.on_disk import OnDisk, write_moment
 from ivm.durable.payload import catalog_of
@@ -31,6 +31,7 @@ from ivm.plan.node import Plan
 from ivm.plan.plain import plain_plans, plans_of
 from ivm.sql.ir.relation import Relation
 from ivm.storage.storage import Readable
+from ivm.storage.stored import Stored
 
 PlansAgain = Callable[[Catalog, Mapping[str, Mapping[str, float]], Mapping[str, int]], None]
 
@@ -95,7 +96,7 @@ class Saving:
         self._plans = plans
         self._kept = kept
 
-    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Written]]:
+    def write(self, files: Files, base: str) -> tuple[bytes, Sequence[Stored]]:
         """See `Saving.write`."""
         if self._base not in ("", base):
             self._snapshots.forget()  # the next one is written as a whole
@@ -104,7 +105,7 @@ class Saving:
         identities = Identities()
         of = {name: identities.of(relation) for name, (relation, _) in self._plans.items()}
         plans = {"of": of} | plain_plans({name: plan for name, (_, plan) in self._plans.items()})
-        head = {"manifest": asdict(manifest), "editions": self._editions, "plans": plans, "kept": self._kept}
+        head = {"manifest": plain_of(manifest), "editions": self._editions, "plans": plans, "kept": self._kept}
         return json.dumps(head, separators=(",", ":")).encode(), [written for _, written in manifest.files()]
 
     def written(self, name: str) -> None:
