@@ -119,6 +119,7 @@ def connect(
     external_access: bool = False,
     threads: int | None = 1,
     shards: int | None = None,
+    shard: int | None = None,
     ticks: str | float | None = None,
     timezone: str = "UTC",
     functions: Mapping[str, Callable[..., Any] | Mapping[str, Any]] | None = None,
@@ -168,6 +169,10 @@ def connect(
         shards: Spreads the tables over so many engines in this process, as a cluster would, each with a part of the
             rows, to try a distribution; `EXPLAIN` and `ivm_operators` say what it exchanges and how even that is. In
             memory only, without `memory_limit`. Default: None, one engine.
+        shard: Opens, with `read_only`, one shard of a cluster's folder, a directory or a URI, in this process and by
+            itself, to look at: the rows that it has as of the last commit of all, its plans and its sizes. SELECTs
+            answer from these rows alone. `ivm_shard` says where the rows of each table and view are. The numbers of
+            shards begin at 0. Default: None, the whole database of a directory.
         ticks: Lets time pass for views that compare with now() every so often, in seconds or as "1s" or "5 minutes", as
             `Database.tick` does; by a thread of its own, which ends with the database and is not in a process that is
             forked. Nothing happens while no view reads the clock. Default: None, when something is committed.
@@ -178,17 +183,21 @@ def connect(
             may be told later, if no commit since the last checkpoint needs them. Functions by their names, each as it
             is, if its annotations say its types, or as a dict of the arguments of `create_function`. Default: None.
         progress: Called while a directory is opened, from this thread: with the bytes of the log that were read, as of
-            a view without a name, then with each view that is filled. If it raises, nothing is opened. Default: None.
+            a view without a name, then with each view that is filled; of a `shard` with the versions that it has gone
+            through since it was saved. If it raises, nothing is opened. Default: None.
 
     Raises:
         StorageError: The directory cannot be used, is held by another process, or is damaged.
         TypeMismatchError: A number is negative, too large or no whole number, there are no threads at all, or
             `compile` or `durability` is none of those.
+        InterfaceError: There is no such `shard`.
         BindError: There is no such `timezone`; or views call functions that are declared in another way.
         MissingFunctionError: Commits since the last checkpoint need functions that are not given.
         UnsupportedError: `memory_limit`, `recursion_limit` or a length of time as `history` with `shards`; `ticks` with
-            `read_only`, or `follow` without.
+            `read_only`, or `follow` without; `shard` without it, or with `follow` or `shards`.
     """
+    from os import fspath  # noqa: PLC0415
+
     from ivm.arguments import (  # noqa: PLC0415
         at_least_one,
         callback,
@@ -199,6 +208,7 @@ def connect(
         whole_number,
         zone_named,
     )
+    from ivm.catalog.names import database_name  # noqa: PLC0415
     from ivm.engine.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
@@ -225,11 +235,16 @@ def connect(
     zone = zone_named(timezone)
     keep_freed_pages()
 
+    def compiler() -> Compiler | None:
+        return None if compile == "off" else Compiler(wait=compile == "wait")
+
     def new() -> Core:
-        compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-        engine = Engine(compiler, kept, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
+        engine = Engine(compiler(), kept, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
         if recursion_limit is not None:
             engine.recursion_limit = recursion_limit
+        return over(engine)
+
+    def over(engine: Engine) -> Core:
         core = Core(engine, external_access=external_access)
         for each in called:
             create_function(core, each)
@@ -241,6 +256,23 @@ def connect(
             begin_ticks(core_of(made), seconds)
         return made
 
+    if shard is not None:
+        from ivm.cluster.shard.opening import seen as seen_shard  # noqa: PLC0415
+        from ivm.cluster.shard.resident import Resident  # noqa: PLC0415
+
+        number, one = whole_number(shard, "shard"), compiler()
+        if path in (None, ":memory:") or not read_only or follow or shards is not None:
+            raise UnsupportedError(
+                "cannot open a shard but to read what it has now; give a cluster's folder and read_only=True, without "
+                "follow and shards"
+            )
+
+        def make(number: int, of: int) -> Resident:
+            return Resident(number, of, one, kept, sharing=sharing, helpers=helpers)
+
+        core = seen_shard(over, path, number, make, progress)
+        core.catalog.database = database_name(fspath(path))
+        return set_up(Database(core))
     if shards is not None:
         from ivm.cluster.driver.database import in_process  # noqa: PLC0415
 
@@ -260,9 +292,6 @@ def connect(
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")
         return set_up(Database(new()))
-    from os import fspath  # noqa: PLC0415
-
-    from ivm.catalog.names import database_name  # noqa: PLC0415
     from ivm.durable.opening import held, seen  # noqa: PLC0415
 
     core = seen(new, path, progress, follow=follow) if read_only else held(new, path, durability, interval, progress)

@@ -20,7 +20,15 @@ from ivm.arguments import Tabular
 from ivm.called import Functions
 from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
-from ivm.catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
+from ivm.catalog.errors import (
+    AccessError,
+    BindError,
+    Error,
+    InterfaceError,
+    StorageError,
+    UnsupportedError,
+    ViewDroppedError,
+)
 from ivm.catalog.paths import Names
 from ivm.catalog.schema import Table
 from ivm.durable import ending
@@ -64,6 +72,8 @@ class Core:
         engine.begin_with(self.functions, self.clock.present)
         self.read_only = ""
         """Of a database that is only read: where it is."""
+        self.part = ""
+        """Of one that has some of the rows alone: what it is."""
         self.definitions, self._copies = Turns(self._clear), Turns()
         self._left: tuple[Callable[[], None], Any] | None = None
         self._progress: Callable[[Progress], None] | None = None
@@ -90,8 +100,18 @@ class Core:
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""
+        if self.part:
+            raise AccessError(f"cannot change {self.part}: it is only looked at; change the database that it is of")
         if self.read_only:
             raise AccessError(f"cannot change database {self.read_only}: it was opened with read_only; open it without")
+
+    def check_whole(self, what: str) -> None:
+        """UnsupportedError, which says `what` was to be done, if some of the rows are elsewhere."""
+        if self.part:
+            raise UnsupportedError(
+                f"cannot {what} {self.part}, as it depends on the rows of other shards, too; do that where the whole "
+                "database is open, or on a copy by `ivm recover`"
+            )
 
     def relations(self) -> Mapping[str, Callable[[], Reading]]:
         """What takes hold of each relation that is neither table nor view, by its name; called with the lock."""

@@ -61,6 +61,7 @@ class Verified:
 
 def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
     """Compare views, all maintained ones if None, with DuckDB's recomputation from the tables, as of one moment."""
+    core.check_whole("verify views of")
     with core.lock:
         engine, names = core.engine, names_asked(core, views)
         tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}

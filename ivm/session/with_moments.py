@@ -50,5 +50,6 @@ class WithMoments(ABC):
         """What would be if something were changed, without changing it: see `WhatIf`."""
         from ivm.session.what_if import Imagined, WhatIf  # noqa: PLC0415  DuckDB, which few wait for
 
+        self._open.check_whole("tell what would be in")
         transactions = Imagined(self._open)
         return WhatIf(self._open, transactions, self._over(transactions))

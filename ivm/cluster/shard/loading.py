@@ -17,6 +17,7 @@ Base = tuple[int, str]
 """The number and the id of a version that was published."""
 Read = Callable[[Sequence[bytes]], Inputs]
 """What messages have for each shard; see `Exchange.inputs`."""
+Tell = Callable[[int, int], None]
 
 
 def follow(versions: Versions, read: Read, copy: Copy, shard: int, base: Base, most: int) -> bool:
@@ -28,16 +29,20 @@ def follow(versions: Versions, read: Read, copy: Copy, shard: int, base: Base, m
     if base[0] - copy.base[0] > most:
         return False
     try:
-        _replay_upto(versions, read, copy, shard, base)
+        _replay_upto(versions, read, copy, shard, base, lambda done, of: None)
     except StorageError:
         return False
     return True
 
 
-def load(versions: Versions, read: Read, make: Callable[[int], Shard], shard: int, base: Base) -> Copy:
+def load(
+    versions: Versions, read: Read, make: Callable[[int], Shard], shard: int, base: Base,
+    tell: Tell = lambda done, of: None,
+) -> Copy:  # fmt: skip
     """A new copy, made from this version. Superseded if it is not one that was published.
 
-    The newest snapshot is taken that can be read with all logs since. StorageError says which files cannot be.
+    `tell`: how many versions since a snapshot it has gone through, of how many. The newest
+    snapshot is taken that can be read with all logs since. StorageError says which files cannot be.
     """
     if versions.at(base[0]).id != base[1]:
         raise Superseded(
@@ -50,7 +55,7 @@ def load(versions: Versions, read: Read, make: Callable[[int], Shard], shard: in
         for name in (*names, None):
             try:
                 copy = _begun(versions, make(shard), shard, name)
-                _replay_upto(versions, read, copy, shard, base)
+                _replay_upto(versions, read, copy, shard, base, tell)
             except StorageError as error:
                 errors.append(str(error))
             else:
@@ -94,13 +99,15 @@ def _begun(versions: Versions, shard: Shard, number: int, name: str | None) -> C
     return Copy(shard, (0, ""))
 
 
-def _replay_upto(versions: Versions, read: Read, copy: Copy, shard: int, base: Base) -> None:
+def _replay_upto(versions: Versions, read: Read, copy: Copy, shard: int, base: Base, tell: Tell) -> None:
     """Go through the versions that a copy has not gone through. StorageError if they do not lead to `base`."""
+    first = copy.base[0]
     for version in versions.between(*copy.base, base[0]):
         order = versions.order_of(version)
         if copy.done(order) < 0:
             copy.undo()
         replay(versions.files, read, copy, shard, order, version.logs_of(shard), version.levels)
         copy.keep()
+        tell(version.version - first, base[0] - first)
     if copy.base != base:
         raise StorageError(f"a copy of shard {shard} was made from version {copy.base[0]} of another folder")

@@ -8,10 +8,8 @@ from pathlib import Path
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.checking import Found
 from ivm.cluster.files.versions import Version, Versions
-from ivm.cluster.protocol.wire import EXCHANGE
 from ivm.cluster.shard.held import rows_of_table
-from ivm.cluster.shard.loading import load
-from ivm.cluster.shard.resident import Resident
+from ivm.cluster.shard.opening import loaded
 from ivm.durable.copying import new_directory
 from ivm.durable.of_rows import DirectoryOfRows
 
@@ -42,17 +40,8 @@ def recovered(found: Found, path: Path, to: int | None = None, tell: Told = lamb
     with new_directory(path) as aside, DirectoryOfRows(aside) as directory:
         for shard in range(version.shards):
             tell(shard, version.shards)
-            resident = _loaded(versions, version, shard)
+            resident = loaded(versions, version, shard)
             for table in resident.catalog.tables:
                 directory.write(table.name, rows_of_table(resident, table.name))
         directory.end(resident.catalog, version.time, version.batches)
     return version
-
-
-def _loaded(versions: Versions, version: Version, shard: int) -> Resident:
-    def make(number: int) -> Resident:
-        return Resident(number, version.shards)
-
-    resident = load(versions, EXCHANGE.inputs, make, shard, (version.version, version.id)).shard
-    assert isinstance(resident, Resident), "it was made so"
-    return resident
