@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
 from ivm.benchmarks.adversarial_engine import CASES, Task
+from ivm.benchmarks.asking import chosen, say
 from ivm.benchmarks.figures import Figure, one, spread
 from ivm.benchmarks.process import measure
 from ivm.tpch.report import size
@@ -22,7 +22,6 @@ from ivm.tpch.report import size
 _COLUMNS = ("each commit", "rows", "commits", "p50 ms", "p99 ms", "max ms", "peak\nmemory")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
@@ -34,13 +33,9 @@ def adversarial(
 ) -> None:
     """Latency of single changes to the extremes and the first rows of a large group, and of a bound over its rows."""
     began = time.monotonic()
-    names = list(CASES) if cases == "all" else cases.split(",")
-    unknown = [name for name in names if name not in CASES]
-    if unknown:
-        raise typer.BadParameter(f"there is no case {unknown[0]}; there are {', '.join(CASES)}")
     found: list[dict[str, Any]] = []
-    for name in names:
-        _err.print(CASES[name].title, highlight=False)
+    for name in chosen(cases, CASES, "case"):
+        say(CASES[name].title)
         result = measure("ivm.benchmarks.adversarial_engine", Task(name, rows, commits))
         found.append({"case": name, "view": CASES[name].view, **result})
     output.table("one change a commit, one thread", _COLUMNS, [_row(entry) for entry in found])

@@ -11,19 +11,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
 from ivm.benchmarks.arrange_engine import STEPS, Task
+from ivm.benchmarks.asking import shown
 from ivm.benchmarks.figures import SHARES, Figure, one, spread
-from ivm.benchmarks.process import measure
-from ivm.progress import progress
 from ivm.tpch.report import size
 
+_ENGINE = "ivm.benchmarks.arrange_engine"
 _COLUMNS = ("changes a second", "changes\na tick", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "peak\nmemory")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
@@ -37,8 +35,8 @@ def arrange(
     """Latencies of one arrangement under open-loop load, and what each of its steps costs."""
     began = time.monotonic()
     wanted = [rate // 4**i for i in range(rates) if rate // 4**i > 0]
-    loops = [_measured(Task(keys, each, seconds), f"{each:,} changes a second") for each in wanted]
-    closed = _measured(Task(keys, 0, seconds), "batch after batch")
+    loops = [shown(_ENGINE, Task(keys, each, seconds), f"{each:,} changes a second", "identifiers") for each in wanted]
+    closed = shown(_ENGINE, Task(keys, 0, seconds), "batch after batch", "identifiers")
     rows = [_row(each, found) for each, found in zip(wanted, loops, strict=True)]
     output.table(f"one arrangement of {keys:,} identifiers, one thread", _COLUMNS, rows)
     middle = {step: closed["steps_ns"][step][SHARES.index(0.5)] for step in STEPS}
@@ -49,11 +47,6 @@ def arrange(
     parameters = {"keys": keys, "rate": rate, "rates": rates, "seconds": seconds}
     detail = {"open": dict(zip(wanted, loops, strict=True)), "closed": closed}
     output.save("arrange", parameters, [*figures, *_closed(closed)], detail, json_file, began)
-
-
-def _measured(task: Task, what: str) -> dict[str, Any]:
-    with progress(_err, "identifiers") as tell:
-        return measure("ivm.benchmarks.arrange_engine", task, lambda step, done, of: tell(f"{what}: {step}", done, of))
 
 
 def _figures(rate: int, found: dict[str, Any]) -> list[Figure]:

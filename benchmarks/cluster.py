@@ -15,15 +15,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import Data, ScaleFactor, Views, numbers, shown
 from ivm.benchmarks.cluster_counting_engine import Task as CountingTask
 from ivm.benchmarks.cluster_engine import Task
 from ivm.benchmarks.cluster_spread_engine import Task as SpreadTask
 from ivm.benchmarks.figures import Figure, Label, one, repeated
-from ivm.benchmarks.process import measure
-from ivm.progress import progress
 from ivm.tpch.cache import ensure, views_of
 
 _COMMITS_COLUMNS = ("commits", "rows\na commit", "\nmedian s", "\np90 s", "in engines\nmedian s", "\np90 s")
@@ -32,13 +30,12 @@ _EVEN = 1.3
 _FORMS = {"rows": "rows of the driver", "frames": "DataFrames"}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def cluster(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 0.1,
-    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    sf: ScaleFactor = 0.1,
+    views: Views = "all",
     spark: Annotated[
         str, typer.Option("--spark", metavar="MASTER", help="The Spark cluster; empty: only count.")
     ] = "local-cluster[2,1,2048]",
@@ -52,33 +49,31 @@ def cluster(
     over: Annotated[str, typer.Option("--over", help="Shards of one process, timed; empty: none.")] = "2,8,32,128",
     changes: Annotated[str, typer.Option("--changes", help="Changes of commits over them.")] = "1000,100000,1000000",
     wait: Annotated[int, typer.Option(min=0, help="Milliseconds of a call of a folder that is far.")] = 20,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/cluster.json"),
 ) -> None:
     """Commits over a Spark cluster, with and without processes killed; and what many shards do, and send."""
     began, names = time.monotonic(), views_of(views)
-    numbers, shards_over = _numbers(counted, "--counted"), _numbers(over, "--over")
-    sizes = _numbers(changes, "--changes")
-    directory = str(ensure(sf, "refresh", None, data).directory) if spark or numbers else ""
+    counts = numbers(counted, int, "--counted") if counted else []
+    shards_over = numbers(over, int, "--over") if over else []
+    sizes = numbers(changes, int, "--changes")
+    directory = str(ensure(sf, "refresh", None, data).directory) if spark or counts else ""
     figures, detail = list[Figure](), dict[str, Any]()
     if spark:
         task = Task(directory, names, spark, shards, orders, commits, large, passes)
-        with progress(_err) as tell:
-            detail["spark"] = measure("ivm.benchmarks.cluster_engine", task, tell)
+        detail["spark"] = shown("ivm.benchmarks.cluster_engine", task, unit="rows")
         figures += _of_spark(detail["spark"], orders)
-    if numbers:
+    if counts:
         detail["counted"] = {}
-        for number in (0, *numbers):
-            with progress(_err) as tell:
-                counting = CountingTask(directory, names, _BATCH, batches, number)
-                detail["counted"][str(number)] = measure("ivm.benchmarks.cluster_counting_engine", counting, tell)
+        for number in (0, *counts):
+            counting = CountingTask(directory, names, _BATCH, batches, number)
+            detail["counted"][str(number)] = shown("ivm.benchmarks.cluster_counting_engine", counting, unit="rows")
         figures += _of_counting(detail["counted"])
     if shards_over:
         detail["spread"] = {}
         for number in shards_over:
-            with progress(_err) as tell:
-                spreading = SpreadTask(number, sizes, passes, _PROCESSES, wait / 1e3)
-                detail["spread"][str(number)] = measure("ivm.benchmarks.cluster_spread_engine", spreading, tell)
+            spreading = SpreadTask(number, sizes, passes, _PROCESSES, wait / 1e3)
+            detail["spread"][str(number)] = shown("ivm.benchmarks.cluster_spread_engine", spreading, unit="rows")
         figures += _of_spreading(detail["spread"], wait)
     parameters = {
         "sf": sf, "views": views, "spark": spark, "shards": shards, "orders": orders, "commits": commits,
@@ -91,16 +86,6 @@ def cluster(
 _BATCH = 10_000
 _PROCESSES = 8
 """Of as many processes, at most, messages are counted."""
-
-
-def _numbers(text: str, option: str) -> list[int]:
-    try:
-        found = [int(part) for part in text.split(",") if part]
-    except ValueError:
-        found = [0]
-    if found and min(found) < 1:
-        raise typer.BadParameter(f"{text} is not a list of numbers, of which each is 1 or more", param_hint=option)
-    return found
 
 
 def _of_spark(found: dict[str, Any], orders: int) -> list[Figure]:

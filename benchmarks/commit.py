@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import Data, ScaleFactor, Views, say
 from ivm.benchmarks.commit_engine import ROWS, Task
 from ivm.benchmarks.commit_parts import PARTS
 from ivm.benchmarks.figures import Figure, one
@@ -24,15 +24,14 @@ _FILTERS = 1_000
 """Views that filter one table by a constant each."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def commit(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 0.1,
-    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    sf: ScaleFactor = 0.1,
+    views: Views = "all",
     commits: Annotated[int, typer.Option(min=1, help="Commits of each kind, at most.")] = 400,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/commit.json"),
 ) -> None:
     """One row under a view, none and 1,000, an ASOF JOIN, a tick, 1,000 rows, an order: microseconds, calls."""
@@ -40,7 +39,7 @@ def commit(
     names = views_of(views)
     found: dict[str, dict[str, Any]] = {}
     for name, task in _tasks(sf, names, commits, data):
-        _err.print(name, highlight=False)
+        say(name)
         found[name] = measure("ivm.benchmarks.commit_engine", task)
     output.table(
         f"one commit at scale factor {sf:g}: medians, microseconds by part",

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import latency_figures, output
+from ivm.benchmarks.asking import Coalesce, Data, ScaleFactor, Threads, Views, chosen, shown
 from ivm.benchmarks.figures import Figure, Label, one
 from ivm.benchmarks.latency_engine import Task
-from ivm.benchmarks.process import measure
 from ivm.benchmarks.side_by_side import gain
-from ivm.progress import progress
 from ivm.tpch.cache import ensure, views_of
 from ivm.tpch.options import STREAMS
 from ivm.tpch.report import amount
@@ -28,38 +26,28 @@ _COLUMNS = (
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def concurrent(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    sf: ScaleFactor = 1.0,
     streams: Annotated[str, typer.Option("--streams", help=f"'all', or of {', '.join(STREAMS)}.")] = "all",
-    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    views: Views = "all",
     batch: Annotated[int, typer.Option(min=1, help="Logical times per physical batch.")] = 100_000,
-    coalesce: Annotated[bool, typer.Option("--coalesce/--keep-times", help="Make each batch one time.")] = True,
+    coalesce: Coalesce = True,
     commits: Annotated[int, typer.Option(min=0, help="Commits at most; 0: the whole stream.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 1,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    threads: Threads = 1,
+    data: Data = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/concurrent.json"),
 ) -> None:
     """Throughput, latency and memory of all views together over each stream."""
     began = time.monotonic()
     names = views_of(views)
-    wanted = STREAMS if streams == "all" else tuple(streams.split(","))
-    unknown = [name for name in wanted if name not in STREAMS]
-    if unknown:
-        raise typer.BadParameter(f"there is no stream {unknown[0]}; there are {', '.join(STREAMS)}")
     found: dict[str, dict[str, Any]] = {}
-    for name in wanted:
+    for name in chosen(streams, STREAMS, "stream"):
         opened = ensure(sf, name, None, data)
         task = Task(str(opened.directory), names, batch, commits, 0, coalesce, threads)
-        with progress(_err, "commits") as tell:
-            found[name] = measure(
-                "ivm.benchmarks.latency_engine",
-                task,
-                lambda step, done, total, name=name: tell(f"{name}: {step}", done, total),  # type: ignore[misc]
-            )
+        found[name] = shown("ivm.benchmarks.latency_engine", task, name, "commits")
     kept = "each batch one time" if coalesce else "every time kept"
     title = f"scale factor {sf:g}, {len(names)} views installed, batches of {batch:,} times, {kept}, threads: {threads}"
     output.table(title, _COLUMNS, [_row(name, entry) for name, entry in found.items()])

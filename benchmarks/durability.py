@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import durability_files, output
+from ivm.benchmarks.asking import Data, ScaleFactor, numbers, say
 from ivm.benchmarks.durability_commits_engine import Task as CommitsTask
 from ivm.benchmarks.durability_engine import MEMORY, MODES, Task
 from ivm.benchmarks.figures import Figure, Label, one, repeated, spread
@@ -30,14 +30,13 @@ _PASSES_COLUMNS = ("view", "\nbatch", *(f"{mode}\ns" for mode in MODES), *(f"{mo
 _COMMITS_COLUMNS = ("each of 100 rows, about", "p50 ms", "p99 ms", "max ms")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 Measured = tuple[list[Figure], Any]
 """Figures, and in detail what they were made of."""
 
 
 @app.command()
 def durability(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    sf: ScaleFactor = 1.0,
     views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names.")] = "q1,q3,q9,q18",
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes of the stream.")] = "100000,1000",
     passes: Annotated[int, typer.Option(min=1, help="Passes over the stream, after the first; openings.")] = 3,
@@ -45,19 +44,19 @@ def durability(
     whole: Annotated[str, typer.Option("--whole", help="Views of the database that is opened.")] = "all",
     log: Annotated[int, typer.Option(min=0, help="MiB of log that are there when it is killed.")] = 100,
     at: Annotated[Path | None, typer.Option("--at", help="A folder on the disk to measure. Default: this one.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/durability.json"),
 ) -> None:
     """What the log costs streaming and small commits, what a checkpoint does, and how fast a database opens."""
     began = time.monotonic()
     names = views_of(views)
-    sizes = [int(each) for each in batch.split(",")]
+    sizes = numbers(batch, int, "--batch")
     load, refresh = (str(ensure(sf, stream, None, data).directory) for stream in ("load", "refresh"))
     with tempfile.TemporaryDirectory(prefix="ivm-durability-", dir=at or ".") as folder:
         parts = {
             "streaming": _streaming(load, names, sizes, passes, folder),
             "commits": _commits(refresh, names, commits, folder),
-            "files": durability_files.measured(load, refresh, views_of(whole), log << 20, passes, folder, _err),
+            "files": durability_files.measured(load, refresh, views_of(whole), log << 20, passes, folder),
         }
     parameters = {"sf": sf, "views": views, "batch": batch, "passes": passes, "commits": commits, "whole": whole}
     figures = [figure for found, _ in parts.values() for figure in found]
@@ -70,7 +69,7 @@ def _streaming(stream: str, views: tuple[str, ...], sizes: list[int], passes: in
     found: list[dict[str, Any]] = []
     for view in views:
         for times in sizes:
-            _err.print(f"{view}, batches of {times:,}", highlight=False)
+            say(f"{view}, batches of {times:,}")
             result = measure("ivm.benchmarks.durability_engine", Task(stream, view, times, passes, folder))
             found.append({"view": view, "batch": times, **result})
     output.table("load stream, each view alone, seconds in commits", _PASSES_COLUMNS, [_row(each) for each in found])
@@ -100,7 +99,7 @@ def _middle(values: list[float]) -> float:
 def _commits(stream: str, views: tuple[str, ...], commits: int, folder: str) -> Measured:
     """Commits of 20 orders with their lineitems under all views."""
     orders = 100 // _ROWS_PER_ORDER
-    _err.print(f"commits of {orders} orders, each on the disk", highlight=False)
+    say(f"commits of {orders} orders, each on the disk")
     task = CommitsTask(stream, views, orders, commits, _WARM_UP, folder)
     found = measure("ivm.benchmarks.durability_commits_engine", task)
     output.table("refresh stream, all of these views", _COMMITS_COLUMNS, [_latency_row(found, n) for n in _LATENCIES])

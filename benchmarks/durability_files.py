@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from rich.console import Console
-
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import say
 from ivm.benchmarks.durability_files_engine import Task, place_of
 from ivm.benchmarks.durability_opening_engine import Task as OpeningTask
 from ivm.benchmarks.figures import Figure, one, repeated, spread
@@ -21,16 +20,16 @@ _CLEAN, _KILLED = "after close", "after a kill, with a log"
 
 
 def measured(
-    load: str, refresh: str, views: tuple[str, ...], log_bytes: int, times: int, folder: str, err: Console
+    load: str, refresh: str, views: tuple[str, ...], log_bytes: int, times: int, folder: str
 ) -> tuple[list[Figure], Any]:
     """A database of the whole `load` stream under all views: its files, a checkpoint beside commits, some openings."""
-    err.print("a database of the whole stream, on disk", highlight=False)
+    say("a database of the whole stream, on disk")
     filled = measure(_ENGINE, Task(load, views, folder))
     path = str(place_of(folder))
-    openings = {_CLEAN: _opened(path, views, times, _CLEAN, err)}
-    err.print("a checkpoint beside commits", highlight=False)
+    openings = {_CLEAN: _opened(path, views, times, _CLEAN)}
+    say("a checkpoint beside commits")
     loaded = measure(_ENGINE, Task(load, views, folder, refresh, log_bytes=log_bytes))
-    openings[_KILLED] = _opened(path, views, times, _KILLED, err)
+    openings[_KILLED] = _opened(path, views, times, _KILLED)
     shutil.rmtree(path)
     ratio = filled["tables"] / filled["parquet"]
     output.note(
@@ -66,9 +65,9 @@ def measured(
     return figures, {"filled": filled, "loaded": loaded, "openings": openings}
 
 
-def _opened(path: str, views: tuple[str, ...], times: int, how: str, err: Console) -> list[dict[str, Any]]:
+def _opened(path: str, views: tuple[str, ...], times: int, how: str) -> list[dict[str, Any]]:
     """Several times the same, each in a process that ends as if killed."""
-    err.print(f"opening, {how}", highlight=False)
+    say(f"opening, {how}")
     tasks = [OpeningTask(path, views, how, number) for number in range(times)]
     return [measure("ivm.benchmarks.durability_opening_engine", each) for each in tasks]
 

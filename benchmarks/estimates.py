@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ivm.benchmarks import films
+from ivm.benchmarks.asking import Data
 from ivm.benchmarks.engine import connect
 from ivm.engine.engine import Engine
 from ivm.engine.sampled import sampled
@@ -82,7 +82,7 @@ def estimates(
     schema: Annotated[Schema, typer.Option("--schema", help="Whose tables and views.")] = Schema.TPCH,
     sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor of TPC-H.")] = 0.1,
     views: Annotated[str, typer.Option("--views", help="Of TPC-H: 'all', or names such as q1,q3.")] = "all",
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     far: Annotated[bool, typer.Option("--far", help="Show those alone that are not near, in one way or both.")] = False,
 ) -> None:
     """How near expected rows are to those that are there: a line for each node, and the share of those that are."""

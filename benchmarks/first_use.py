@@ -22,9 +22,9 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import say
 from ivm.benchmarks.figures import one
 from ivm.benchmarks.process import BenchmarkError
 from ivm.tpch.errors import SetupError
@@ -35,7 +35,6 @@ _PACKAGES = ("catalog", "sql", "ivm", "tpch", "benchmarks")
 _DEMO = "tpch run --sf 0.01 --stream refresh --batch 100 --views all --every 5 --data"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def first_use(
 def _example(place: Path) -> list[Figure]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     example = text.partition("```python\n")[2].partition("```")[0]
-    _err.print("README's first example", highlight=False)
+    say("README's first example")
     (place / "example.py").write_text(example, encoding="utf-8")
     seconds, again = (_timed(place, "example.py") for _ in range(2))
     _forget(place)
@@ -92,7 +91,7 @@ def _example(place: Path) -> list[Figure]:
 
 
 def _views(place: Path) -> Figure:
-    _err.print("five small views", highlight=False)
+    say("five small views")
     _forget(place)
     cold, warm = (_engine(place, "views")["cpu_seconds"] for _ in range(2))
     return Figure("five small views over a few rows, CPU", "82 s", "3 s", cold, warm)
@@ -102,9 +101,9 @@ def _demo(place: Path) -> list[Figure]:
     try:
         java_home()
     except SetupError:
-        _err.print("no Java for Spark, so no demo", highlight=False)
+        say("no Java for Spark, so no demo")
         return []
-    _err.print("the demo", highlight=False)
+    say("the demo")
     data = place / "data"
     _forget(place)
     seconds = _timed(place, "-c", "from ivm.cli import main; main()", *_DEMO.split(), str(data))
@@ -117,7 +116,7 @@ def _demo(place: Path) -> list[Figure]:
 
 
 def _setup(place: Path) -> Figure:
-    _err.print("compiling all kernels", highlight=False)
+    say("compiling all kernels")
     shutil.rmtree(place / "ivm" / "kernels" / "machine", ignore_errors=True)
     seconds = _timed(place, str(ROOT / "setup" / "kernels.py"), str(place / "ivm"))
     return Figure("make setup, compiling kernels", "0 s", "20 s", seconds)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import Views, say
 from ivm.benchmarks.figures import Figure, one, spread
 from ivm.benchmarks.installing_engine import Task
 from ivm.benchmarks.process import measure
@@ -33,13 +33,12 @@ _COLUMNS = (
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def installing(
     sf: Annotated[float, typer.Option("--sf", help="Scale factor.")] = 1.0,
-    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    views: Views = "all",
     rows: Annotated[int, typer.Option(min=_ROWS_PER_ORDER, help="Rows per commit, about.")] = 100,
     data: Annotated[Path | None, typer.Option("--data", help="Holds sf<SF>/refresh. Default: ./data.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/installing.json"),
@@ -48,7 +47,7 @@ def installing(
     began = time.monotonic()
     names = views_of(views)
     stream = ensure(sf, "refresh", None, None if data is None else data / f"sf{sf:g}")
-    _err.print(f"scale factor {sf:g}", highlight=False)
+    say(f"scale factor {sf:g}")
     orders = max(1, rows // _ROWS_PER_ORDER)
     found: list[dict[str, Any]] = measure(
         "ivm.benchmarks.installing_engine", Task(str(stream.directory), names, orders)

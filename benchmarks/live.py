@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import chosen, say
 from ivm.benchmarks.figures import Figure, one
 from ivm.benchmarks.live_engine import KINDS, Task
 from ivm.benchmarks.process import measure
@@ -19,7 +19,6 @@ _LISTENERS = {"tenants": 10}
 """How many times as many listen as are asked for."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
@@ -32,13 +31,9 @@ def live(
 ) -> None:
     """Commits while others listen, each to his part, read, select and verify: microseconds, and times those alone."""
     began = time.monotonic()
-    names = list(KINDS) if kinds == "all" else kinds.split(",")
-    unknown = [name for name in names if name not in KINDS]
-    if unknown:
-        raise typer.BadParameter(f"there is no kind {unknown[0]}; there are {', '.join(KINDS)}")
     found: list[dict[str, Any]] = []
-    for name in names:
-        _err.print(name, highlight=False)
+    for name in chosen(kinds, KINDS, "kind"):
+        say(name)
         asked = Task(name, listeners * _LISTENERS.get(name, 1), rows, commits)
         found += [{"kind": name, **each} for each in measure("ivm.benchmarks.live_engine", asked)["figures"]]
     output.table("what it costs that others look on", _COLUMNS, list(map(_row, found)))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import latency_figures, output
+from ivm.benchmarks.asking import Threads, Views, numbers, say
 from ivm.benchmarks.figures import Figure, Label, one
 from ivm.benchmarks.latency_engine import Task
 from ivm.benchmarks.process import measure
@@ -28,29 +28,28 @@ _COLUMNS = (
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def refresh_latency(
     sf: Annotated[str, typer.Option("--sf", help="Scale factors.")] = "0.1,1",
-    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    views: Views = "all",
     rows: Annotated[str, typer.Option("--rows", help="Rows per commit, about: 5 is an order.")] = "100",
     commits: Annotated[int, typer.Option(min=1, help="Commits to measure.")] = 1_000,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 1,
+    threads: Threads = 1,
     data: Annotated[Path | None, typer.Option("--data", help="Holds sf<SF>/refresh. Default: ./data.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/refresh_latency.json"),
 ) -> None:
     """Latency of small commits with all views installed, at several scale factors."""
     began = time.monotonic()
     names = views_of(views)
-    factors, sizes = _numbers(sf, "--sf"), _numbers(rows, "--rows")
+    factors, sizes = numbers(sf, float, "--sf"), numbers(rows, int, "--rows")
     found: list[dict[str, Any]] = []
     for factor in factors:
         stream = ensure(factor, "refresh", None, None if data is None else data / f"sf{factor:g}")
         for wanted in sizes:
-            orders = max(1, int(wanted) // _ROWS_PER_ORDER)
-            _err.print(f"scale factor {factor:g}, orders a commit: {orders}", highlight=False)
+            orders = max(1, wanted // _ROWS_PER_ORDER)
+            say(f"scale factor {factor:g}, orders a commit: {orders}")
             task = Task(str(stream.directory), names, orders, commits, _WARM_UP, threads=threads)
             result = measure("ivm.benchmarks.latency_engine", task)
             found.append({"sf": factor, "orders": orders, "seed": stream.manifest.seed, **result})
@@ -59,16 +58,6 @@ def refresh_latency(
     parameters = {"sf": sf, "views": views, "rows": rows, "commits": commits, "threads": threads}
     figures = [figure for entry in found for figure in _figures(entry, threads)]
     output.save("refresh-latency", parameters, figures, {"results": found}, json_file, began)
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or min(found) <= 0:
-        raise typer.BadParameter(f"{text} is not a list of positive numbers", param_hint=option)
-    return found
 
 
 def _figures(entry: dict[str, Any], threads: int) -> list[Figure]:

@@ -11,37 +11,34 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output, sharing_plots, sharing_tables
+from ivm.benchmarks.asking import Coalesce, Data, ScaleFactor, say, shown
 from ivm.benchmarks.figures import Figure, one, over, spread
-from ivm.benchmarks.process import measure
 from ivm.benchmarks.sharing_engine import Task
 from ivm.benchmarks.statistics import quantiles
-from ivm.progress import progress
 from ivm.tpch.cache import ensure, views_of
 
 MODES = ("shared", "not shared")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def sharing(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    sf: ScaleFactor = 1.0,
     stream: Annotated[
         str, typer.Option("--stream", help="The stream to run: window, load, refresh or churn.")
     ] = "window",
     views: Annotated[str, typer.Option("--views", help="The views that come and go: 'all', or names.")] = "all",
     active: Annotated[int, typer.Option(min=1, help="How many are active at a time.")] = 10,
     batch: Annotated[int, typer.Option(min=1, help="Logical times per physical batch.")] = 1_000,
-    coalesce: Annotated[bool, typer.Option("--coalesce/--keep-times", help="Make each batch one time.")] = True,
+    coalesce: Coalesce = True,
     every: Annotated[int, typer.Option(min=0, help="Commits between one view's leaving and the next; 0: none.")] = 50,
     commits: Annotated[int, typer.Option(min=0, help="Commits at most; 0: the whole stream.")] = 0,
     again: Annotated[int, typer.Option(min=0, help="How often each view is installed again at the end.")] = 3,
     seed: Annotated[int, typer.Option(help="Decides which views come and go.")] = 1,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write; plots go beside it.")] = Path(
         "results/sharing.json"
     ),
@@ -55,7 +52,7 @@ def sharing(
         task = Task(
             str(opened.directory), names, mode == MODES[0], active, batch, coalesce, every, commits, again, seed
         )
-        found[mode] = _measured(mode, task)
+        found[mode] = shown("ivm.benchmarks.sharing_engine", task, mode)
     kept = "one logical time a batch" if coalesce else "every time kept"
     title = (
         f"{stream} stream, scale factor {sf:g}, {active} of {len(names)} views active, batches of {batch:,} times, "
@@ -72,7 +69,7 @@ def sharing(
     }
     output.save("sharing", parameters, figures, detail, json_file, began)
     for file in sharing_plots.draw(found, title, json_file):
-        _err.print(f"written to {file}", highlight=False, soft_wrap=True)
+        say(f"written to {file}")
 
 
 def _figures(mode: str, found: dict[str, Any]) -> list[Figure]:
@@ -102,13 +99,6 @@ def _figures(mode: str, found: dict[str, Any]) -> list[Figure]:
         one("time of commits that compiled", "s", found["compiled_seconds"], **of),
         one("installations that compiled", "", sum(each["compiled"] > 0 for each in found["installs"]), **of),
     ]
-
-
-def _measured(mode: str, task: Task) -> dict[str, Any]:
-    with progress(_err, "steps") as tell:
-        return measure(
-            "ivm.benchmarks.sharing_engine", task, lambda step, done, total: tell(f"{mode}: {step}", done, total)
-        )
 
 
 def _names(views: str, active: int) -> tuple[str, ...]:

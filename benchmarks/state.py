@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import Data, ScaleFactor, shown
 from ivm.benchmarks.figures import Figure, one, over
-from ivm.benchmarks.process import measure
 from ivm.benchmarks.sharing_engine import Task as RunTask
 from ivm.benchmarks.state_engine import Task as StateTask
-from ivm.progress import progress
 from ivm.tpch.cache import ensure, views_of
 from ivm.tpch.report import amount, size
 
@@ -38,19 +36,18 @@ _HELD = (
 _RUNS = ("", "commits\ns", "with\ninstalls s", "process\npeak", "\nat the end", "state\nmean", "each view\nalone")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def state(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    sf: ScaleFactor = 1.0,
     views: Annotated[str, typer.Option("--views", help="'all', or names such as q1,q3.")] = "all",
     batch: Annotated[int, typer.Option(min=1, help="Records of each relation per batch.")] = 100_000,
     active: Annotated[int, typer.Option(min=1, help="The whole run: how many views are active at a time.")] = 10,
     seed: Annotated[int, typer.Option(help="The whole run: decides which they are.")] = 1,
     without: Annotated[bool, typer.Option(help="Measure without sharing too.")] = True,
     runs: Annotated[bool, typer.Option(help="Measure the whole run too.")] = True,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/state.json"),
 ) -> None:
     """State of all views after the `load` stream, time to hydrate them, and the whole run of ten of them."""
@@ -62,12 +59,12 @@ def state(
     for sharing, mode in _modes(without):
         for first, when in ((True, "installed first"), (False, "hydrated")):
             task = StateTask(directory, names, sharing, batch, first)
-            held[f"{mode}, {when}"] = _measured("ivm.benchmarks.state_engine", task, f"{mode}, {when}")
+            held[f"{mode}, {when}"] = shown("ivm.benchmarks.state_engine", task, f"{mode}, {when}")
     whole: dict[str, dict[str, Any]] = {}
     for sharing, mode in _modes(without) if runs else ():
         for every, which in ((0, "the same views"), (1, "one leaves, one comes")):
             run = RunTask(directory, names, sharing, min(active, len(names) - 1), batch, True, every, 0, 0, seed)
-            whole[f"{mode}, {which}"] = _measured("ivm.benchmarks.sharing_engine", run, f"{mode}, {which}")
+            whole[f"{mode}, {which}"] = shown("ivm.benchmarks.sharing_engine", run, f"{mode}, {which}")
     title = f"load stream, scale factor {sf:g}, batches of {batch:,}, one thread"
     output.table(f"{title}: {len(names)} views", _HELD, [_held(mode, found) for mode, found in held.items()])
     if whole:
@@ -115,11 +112,6 @@ def _modes(without: bool) -> Iterator[tuple[bool, str]]:
     yield True, "shared"
     if without:
         yield False, "not shared"
-
-
-def _measured(module: str, task: Any, what: str) -> dict[str, Any]:
-    with progress(_err, "steps") as tell:
-        return measure(module, task, lambda step, done, total: tell(f"{what}: {step}", done, total))
 
 
 def _held(mode: str, found: dict[str, Any]) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import Coalesce, Data, ScaleFactor, Threads, Views, say
 from ivm.benchmarks.figures import Figure, Label, one, repeated, spread
 from ivm.benchmarks.process import measure
 from ivm.benchmarks.streaming_duckdb import Task as DuckdbTask
@@ -40,18 +40,17 @@ _COLUMNS = (
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
 def streaming(
-    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
-    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    sf: ScaleFactor = 1.0,
+    views: Views = "all",
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes; 'all' is everything in one commit.")] = BATCHES,
-    coalesce: Annotated[bool, typer.Option("--coalesce/--keep-times", help="Make each batch one time.")] = True,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 1,
+    coalesce: Coalesce = True,
+    threads: Threads = 1,
     passes: Annotated[int, typer.Option(min=1, help="Passes after the first.")] = 3,
-    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    data: Data = None,
     duckdb: Annotated[bool, typer.Option(help="Measure DuckDB too.")] = True,
     samples: Annotated[int, typer.Option(min=1, help="DuckDB: how many re-runs to measure.")] = 20,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/streaming.json"),
@@ -65,12 +64,12 @@ def streaming(
     for name in names:
         for times in sizes:
             what = f"{name}, " + (f"batches of {times:,}" if times else "all in one commit")
-            _err.print(f"{what}: engine", highlight=False)
+            say(f"{what}: engine")
             task = EngineTask(directory, name, times, passes, coalesce, threads)
             engine = measure("ivm.benchmarks.streaming_engine", task)
             other: dict[str, Any] | None = None
             if duckdb:
-                _err.print(f"{what}: DuckDB", highlight=False)
+                say(f"{what}: DuckDB")
                 other = measure("ivm.benchmarks.streaming_duckdb", DuckdbTask(directory, name, times, samples))
             found.append({"view": name, "batch": times or _ALL, "engine": engine, "duckdb": other})
     output.table(_title(stream.manifest, coalesce, threads), _COLUMNS, [_row(entry) for entry in found])

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import chosen, say
 from ivm.benchmarks.figures import Figure, one, spread
 from ivm.benchmarks.process import measure
 from ivm.benchmarks.waiting_engine import KINDS, Task
@@ -27,7 +27,6 @@ _COLUMNS = (
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_err = Console(stderr=True)
 
 
 @app.command()
@@ -38,13 +37,9 @@ def waiting(
 ) -> None:
     """How long one-row commits and reads wait while views are created; kernels were met on a small table before."""
     began = time.monotonic()
-    names = list(KINDS) if kinds == "all" else kinds.split(",")
-    unknown = [name for name in names if name not in KINDS]
-    if unknown:
-        raise typer.BadParameter(f"there is no kind {unknown[0]}; there are {', '.join(KINDS)}")
     found: list[dict[str, Any]] = []
-    for name in names:
-        _err.print(name, highlight=False)
+    for name in chosen(kinds, KINDS, "kind"):
+        say(name)
         result = measure("ivm.benchmarks.waiting_engine", Task(name, rows))
         found.append({"kind": name, "view": KINDS[name], **result})
     title = f"views created over {rows:,} rows; commits of one row and reads meanwhile, in ms"

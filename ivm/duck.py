@@ -51,10 +51,14 @@ class Use(Enum):
     """What a connection is for, which decides what it may reach."""
 
     CLOSED = "SQL text of anybody: no files, no network, no extensions; nothing is spilled to disk"
+    FEW = "as CLOSED, over few rows: by one thread, as others cost more than they save"
     OPEN = "SQL text of somebody whom the application trusts with whatever DuckDB can reach"
     PART = "as OPEN; one of many that read side by side, by one thread each"
     OWN = "the engine's own texts: closed too, but large sorts and joins may spill to disk"
     ASIDE = "as OWN, for what takes long while others commit: it leaves a processor to them, if there are several"
+
+
+_CLOSED = (Use.CLOSED, Use.FEW)
 
 
 class _Instances:
@@ -93,12 +97,12 @@ def _instance(use: Use, *, locked: bool = True) -> duckdb.DuckDBPyConnection:
     """A new instance, whose moments are told in UTC wherever it runs: a view must not depend on the machine's zone."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
-        "temp_directory": "" if use is Use.CLOSED else spill_directory(),
+        "temp_directory": "" if use in _CLOSED else spill_directory(),
         "order_by_non_integer_literal": use in (Use.OWN, Use.ASIDE),  # a view may have it
         "allocator_background_threads": True,  # what a query took goes back to the system soon after it
     }
-    if use in (Use.PART, Use.ASIDE):
-        settings["threads"] = 1 if use is Use.PART else max(cores() - 1, 1)
+    if use in (Use.FEW, Use.PART, Use.ASIDE):
+        settings["threads"] = max(cores() - 1, 1) if use is Use.ASIDE else 1
     if use not in (Use.PART, Use.OPEN):
         settings |= dict.fromkeys(_WAYS_OUT, False)
     made = duckdb.connect(config=settings)
@@ -234,6 +238,11 @@ def _most_bytes() -> int:
     return int(float(number) * 1024 ** _UNITS.index(unit)) // 2
 
 
+def columns(duck: duckdb.DuckDBPyConnection, query: str) -> list[str]:
+    """The names of the columns of a query, which is read and not run; errors are DuckDB's."""
+    return list(duck.sql(_only(duck, query, _QUERIES)).columns)
+
+
 def batches(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.Table]:
     """The rows of a query, some at a time, so that they are never all in DuckDB's memory; errors are DuckDB's."""
     relation = duck.sql(_only(duck, query, _QUERIES))
@@ -342,12 +351,12 @@ def told(error: duckdb.Error, use: Use) -> Error:
             f"cannot run the query: {words}; SQL text cannot change DuckDB's configuration, with external_access or not"
         )
     unknown = isinstance(error, duckdb.CatalogException)
-    if use is Use.CLOSED and (isinstance(error, duckdb.PermissionException) or (unknown and " extension." in words)):
+    if use in _CLOSED and (isinstance(error, duckdb.PermissionException) or (unknown and " extension." in words)):
         return AccessError(
             f"cannot run the query: {first}; SQL text reaches nothing outside unless the application allows it with "
             "ivm.connect(external_access=True)"
         )
-    if use is Use.CLOSED and isinstance(error, duckdb.OutOfMemoryException):
+    if use in _CLOSED and isinstance(error, duckdb.OutOfMemoryException):
         return MemoryLimitError(
             f"cannot run the query: {first}; ask for less at once, or let DuckDB use the disk "
             "with ivm.connect(external_access=True)"

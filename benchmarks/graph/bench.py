@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from ivm.benchmarks import output
+from ivm.benchmarks.asking import say
 from ivm.benchmarks.figures import SHARES, Figure, one, spread
 from ivm.benchmarks.graph.beside import AGAIN, BASE, COLUMNS, SHOWN, VIEW, anchors, published, rows_of
 from ivm.benchmarks.graph.engine import Task
@@ -50,7 +51,7 @@ def bench(
                 **result,
             }
         )
-        _err.print(f"{workload.name} is measured", highlight=False)
+        say(f"{workload.name} is measured")
     figures = [figure for entry in found for figure in _figures(entry)]
     rows = [row for entry in found for row in rows_of(entry["workload"], _values(entry), entry["asked"])]
     output.table(_TITLE.format(scale), COLUMNS, rows)

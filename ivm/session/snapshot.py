@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from ivm.catalog.errors import BindError, InterfaceError, TransactionError
 from ivm.engine.backend import ViewRows
 from ivm.engine.reader import View
-from ivm.results.result import Result
+from ivm.session.aside import Aside
 from ivm.session.core import Core
 from ivm.session.open_transaction import OpenTransaction
 from ivm.session.transactions import Begun, Holder, Runs, Transactions
-from ivm.sql.parameters import Parameters
+
+_CLOSED = "cannot read this snapshot: it is closed; take another one with db.snapshot()"
 
 
-class Snapshot:
-    """Tables and views as of one time, to be read only. Use as a context manager, or call `close`.
+class Snapshot(Aside["Fixed"]):
+    """Tables and views as of one time, to be read only: now() is when that was committed. `ivm_snapshots` tells who
+    holds it. Use as a context manager, or call `close`. Any thread may use it, one after the other.
 
-    What there was then is kept meanwhile, so memory grows with what others change; `ivm_snapshots` tells who holds it.
-    Any thread may use it, one after the other.
+    What there was then is kept meanwhile, so memory grows with what others change. TransactionError for a statement
+    that would change something, and for a table or view that was dropped or replaced since the snapshot was taken, or
+    whose past is not known so far back.
     """
 
+    _closed = _CLOSED
+
     def __init__(self, core: Core, transactions: Fixed, database: Runs) -> None:
-        """`database`: whose statements are those of `transactions`."""
-        self._core = core
-        self._lock = threading.RLock()
-        self._transactions = transactions
-        self._database: Runs | None = database
+        """See `Aside`."""
+        super().__init__(core, transactions, database)
         self.time = transactions.core().pending.time
-        """The logical time of which it is."""
-
-    def sql(self, text: str, params: Parameters | None = None, *, dialect: str = "duckdb") -> Result:
-        """Run statements that only read, as `Database.sql` does, over what there was; now() is when that was committed.
-
-        TransactionError for any that would change something, and for a table or view that was dropped or replaced since
-        the snapshot was taken, or whose past is not known so far back.
-        """
-        with self._lock:
-            return self._open.sql(text, params, dialect=dialect)
 
     def view(self, name: str) -> View:
         """A maintained view, each of whose reads shows what it was. Raises as `Database.view`."""
@@ -48,18 +39,6 @@ class Snapshot:
             name = core.maintained(core.settings.names.given(name)).definition.name
             return _View(core, name, self.time, lambda: self._contents(name))
 
-    def close(self) -> None:
-        """Let go of what is kept. Once is enough."""
-        with self._lock:
-            self._database = None
-            self._transactions.end()
-
-    def __enter__(self) -> Snapshot:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<ivm.Snapshot, {'closed' if self._database is None else f'time {self.time}'}>"
 
@@ -67,12 +46,6 @@ class Snapshot:
         with self._lock:
             self._open  # noqa: B018
             return self._transactions.core().pending.contents(view)
-
-    @property
-    def _open(self) -> Runs:
-        if self._database is None:
-            raise InterfaceError("cannot read this snapshot: it is closed; take another one with db.snapshot()")
-        return self._database
 
 
 class Fixed(Transactions):
@@ -87,7 +60,7 @@ class Fixed(Transactions):
     def core(self) -> OpenTransaction:
         """What is read. InterfaceError where it was closed."""
         if self.begun is None:
-            raise InterfaceError("cannot read this snapshot: it is closed; take another one with db.snapshot()")
+            raise InterfaceError(_CLOSED)
         return self.begun.core()
 
     def failed(self, error: BaseException) -> None:

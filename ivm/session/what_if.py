@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import get_args
 
 import pyarrow as pa
 
 from ivm.arguments import Tabular, one_of, rows_by_table
-from ivm.catalog.errors import InterfaceError, TransactionError, UnsupportedError
-from ivm.results.result import Result
+from ivm.catalog.errors import TransactionError, UnsupportedError
+from ivm.session.aside import Aside
 from ivm.session.core import Core
 from ivm.session.publishing import changes_of
 from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
-from ivm.session.transactions import Holder, Runs, Transactions
-from ivm.sql.parameters import Parameters
+from ivm.session.transactions import Holder, Transactions
 from ivm.subscriptions.wish import Wish
 from ivm.trace.rows.table_store import Mode
 
 
-class WhatIf:
+class WhatIf(Aside["Imagined"]):
     """A database as it would be with some changes, which nobody else sees, and which are gone when it is closed.
 
     It begins with what there was when it was first asked for something, however others change that meanwhile. Use as a
     context manager, or call `close`. Any thread may use it, one after the other. Cost: what there was is kept, so
     memory grows with what others change.
+
+    COMMIT is refused; ROLLBACK lets go of changes. A view that the changes reach is computed by DuckDB. After a
+    statement that fails only ROLLBACK is possible.
     """
 
-    def __init__(self, core: Core, transactions: Imagined, database: Runs) -> None:
-        """`database`: whose statements are those of `transactions`."""
-        self._core = core
-        self._lock = threading.RLock()
-        self._transactions = transactions
-        self._database: Runs | None = database
-
-    def sql(self, text: str, params: Parameters | None = None, *, dialect: str = "duckdb") -> Result:
-        """Run statements as `Database.sql` does, over what would be. COMMIT is refused; ROLLBACK lets go of changes.
-
-        A view that the changes reach is computed by DuckDB. After a statement that fails only ROLLBACK is possible.
-        """
-        with self._lock:
-            return self._open.sql(text, params, dialect=dialect)
+    _closed = "cannot ask what would be: this was closed; begin anew with db.what_if()"
 
     def apply(self, changes: Mapping[str, Tabular], *, mode: Mode = "diff") -> None:
         """Change tables as `Database.apply` does, all at one time. Raises as that, and then has changed nothing."""
@@ -67,24 +55,6 @@ class WhatIf:
         with self._lock:
             self._open  # noqa: B018
             return _told(self._core, self._transactions, view)
-
-    def close(self) -> None:
-        """Let go of all. Once is enough."""
-        with self._lock:
-            self._database = None
-            self._transactions.end()
-
-    def __enter__(self) -> WhatIf:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
-    @property
-    def _open(self) -> Runs:
-        if self._database is None:
-            raise InterfaceError("cannot ask what would be: this was closed; begin anew with db.what_if()")
-        return self._database
 
 
 class Imagined(Transactions):

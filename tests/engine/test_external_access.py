@@ -221,8 +221,9 @@ def test_one_database_does_not_open_another(folder: Path) -> None:
         ivm.connect(compile="off").sql("FROM 'plain.csv'")
 
 
-def test_the_engine_itself_asks_without_access(folder: Path) -> None:
-    with connection(Use.OWN) as duck, pytest.raises(Exception, match="disabled by configuration"):
+@pytest.mark.parametrize("use", [Use.OWN, Use.ASIDE, Use.CLOSED, Use.FEW])
+def test_the_engine_itself_and_shards_ask_without_access(use: Use, folder: Path) -> None:
+    with connection(use) as duck, pytest.raises(Exception, match="disabled by configuration"):
         duck.sql("FROM 'plain.csv'").fetchall()
 
 

@@ -95,8 +95,8 @@ class Loader:
 
     def columns_of(self, query: str) -> Sequence[str] | None:
         """The names of the columns of a query whose rows are elsewhere; None for any other."""
-        told = self.told(query, "DESCRIBE {}")
-        return None if told is None else told["column_name"].to_pylist()
+        found = self._own(query)
+        return None if found is None else found.columns
 
     def load(self, table: Table, query: str, text: str, load: Load) -> int | None:
         """What `load` gives, to which the rows of a text are given, which are the table's, and of which each is made of
@@ -108,7 +108,7 @@ class Loader:
         with self.core.lock:
             return load(table, Selection(table, found.reads)) if found.is_current() else None
 
-    def _own(self, query: str, form: str) -> OwnQuery | None:
+    def _own(self, query: str, form: str = "") -> OwnQuery | None:
         """A query as one that each shard can answer from its own rows, with what a `form` tells of its columns."""
         from ivm.cluster.queries.own_queries import own_query  # noqa: PLC0415  DuckDB, which not all need
 
@@ -120,7 +120,7 @@ class Loader:
         """What shards do to answer a text each from its own rows; None if that is not the answer. Of each row of the
         `query` in it, the text makes one.
         """
-        found, driver = self._own(text, "DESCRIBE {}"), self.driver
+        found, driver = self._own(text), self.driver
         if found is None:
             return None
         transport, placement = driver.transport, None

@@ -26,9 +26,11 @@ class Holding:
 
     def hold(self, view: str, names: tuple[Named, ...]) -> bool:
         """These there are, or are to be, of a view; whether shards are to be told."""
-        self._coming[view] = _kept_for(names)
-        if self._coming[view] == _kept_for(self._names.of_view(view)):
-            del self._coming[view]
+        kept = _kept_for(names)
+        if kept != _kept_for(self._names.of_view(view)):
+            self._coming[view] = kept
+        elif self._coming.pop(view, None) is None:  # of which they have been told
+            return False
         return self._kept(dict(self._names.each())) != self._told
 
     def order(self, names: Mapping[str, Named]) -> Acknowledged:

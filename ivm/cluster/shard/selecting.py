@@ -27,6 +27,9 @@ from ivm.intake.incoming import Incoming
 from ivm.session.writing import file_in, text_of_file
 from ivm.trace.helpers import Helpers
 
+_FEW = 1 << 17
+"""Fewer rows than this one thread is as soon done with as several."""
+
 
 def selected(resident: Resident, selection: Selection, shards: int) -> Iterator[list[Said]]:
     """A shard's rows of a selection as what is said in a commit to so many shards, some at a time; see `Incoming.rows`
@@ -64,7 +67,8 @@ def written(resident: Resident, query: Reads, options: str, folder: str, format:
 
 
 def _answered(resident: Resident, query: Reads) -> Iterator[pa.RecordBatch]:
-    with _over(resident, query, Use.CLOSED) as duck:
+    rows = sum(_count(resident, name) for name in query.reads)
+    with _over(resident, query, Use.FEW if rows < _FEW else Use.CLOSED) as duck:
         for found in batches(duck, query.text):
             yield from found.to_batches()
 
@@ -81,6 +85,12 @@ def _over(resident: Resident, query: Reads, use: Use) -> Iterator[duckdb.DuckDBP
             yield duck
     except duckdb.Error as error:
         raise told(error, use) from error
+
+
+def _count(resident: Resident, name: str) -> int:
+    """How many rows of a table, or changes of a view, there are here."""
+    entry, engine = resident.catalog.lookup(name), resident.engine
+    return engine.tables[entry.name].count if isinstance(entry, Table) else len(engine.views[entry.name].log)
 
 
 def _rows(resident: Resident, name: str, whole: bool) -> pa.Table:
