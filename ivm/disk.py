@@ -19,7 +19,7 @@ from ivm.cluster.files.files import Files
 from ivm.cluster.files.folders import address_of, folder_of
 from ivm.cluster.files.versions import COMMITS
 from ivm.cluster.shard.recovering import recovered
-from ivm.durable.check import Checked, Problem, checked
+from ivm.durable.check import Checked, checked
 from ivm.durable.copying import as_of, copy_files, new_directory
 from ivm.durable.history import Entry, history, whole_before
 from ivm.durable.manifest import read_manifest
@@ -125,8 +125,7 @@ def _looked(folder: Files) -> Found:
 
 def _of_folder(found: Found) -> Checked:
     """The same of a folder as of a directory: versions stand for records."""
-    problems = [Problem(file, what, affects) for file, (what, affects) in found.problems.items()]
-    return Checked(found.last.version, found.last.time, problems)
+    return Checked(found.last.version, found.last.time, found.problems)
 
 
 def _now(path: Path) -> Pinned:

@@ -33,7 +33,7 @@ class Checked:
 
     record: int
     time: int
-    problems: list[Problem]
+    problems: Sequence[Problem]
 
 
 def checked(storage: Readable) -> Checked:

@@ -29,9 +29,9 @@ from ivm.session.core import Core, engine_of
 from ivm.session.succession import reason_to_end
 from ivm.storage.directory import Directory
 from ivm.storage.log import first_of, log_files, log_name
+from ivm.storage.open_directory import DirectoryFile
 from ivm.storage.pinned import pinned
 from ivm.storage.record import Gap, Record, whole_records
-from ivm.storage.tail import Tail
 from ivm.subscriptions.piece import piece_of
 
 _log = logging.getLogger("ivm")
@@ -60,7 +60,7 @@ class Following:
         """`new` makes empty databases of the same kind; `there` is how far `core` is."""
         self._core, self._new, self.directory = core, new, directory
         self._turn = Lock()
-        self._tail: Tail | None = None
+        self._tail: DirectoryFile | None = None
         self._is_lost = False
         """Whether what was to take effect may have done so in part, and all is to be read anew."""
         self._error = ""

@@ -21,6 +21,7 @@ from ivm.durable.payload import (
     TRANSACTION,
     Batch,
     Commit,
+    Pieces,
     definition_payload,
     transaction_payload,
 )
@@ -104,8 +105,7 @@ class Journal:
         made = {name: rows for name, rows in made.items() if kept.find(name) is not None}
         altered = [each for each in altered if not each.table.temporary]
         pieces = definition_payload(old.lasting(), kept, time, made, self._streams, altered)
-        draft = Draft(ALTERATION if altered else DEFINITION, time, lambda: pieces)
-        return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
+        return self._put(ALTERATION if altered else DEFINITION, time, pieces)
 
     def transaction(
         self,
@@ -124,7 +124,10 @@ class Journal:
         commit = _commit_of(changes, time, None)
         altered = [each for each in altered if not each.table.temporary]
         pieces = transaction_payload(old.lasting(), kept, made, commit, self._streams, altered)
-        draft = Draft(ALTERATION if altered else TRANSACTION, time, lambda: pieces)
+        return self._put(ALTERATION if altered else TRANSACTION, time, pieces)
+
+    def _put(self, kind: int, time: int, pieces: Pieces) -> Written:
+        draft = Draft(kind, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def keep(self, written: Written) -> None:

@@ -11,8 +11,7 @@ from os import PathLike, fspath
 from ivm.catalog.errors import StorageError
 from ivm.storage.entries import absolute, names_in, open_directory, open_file, sync_directory
 from ivm.storage.log import log_files
-from ivm.storage.open_directory import OpenDirectory
-from ivm.storage.tail import Tail
+from ivm.storage.open_directory import DirectoryFile, OpenDirectory
 
 HOLDER = "LOCK"
 """The file whose lock says that somebody holds the directory, and which has the number of that process."""
@@ -50,9 +49,9 @@ class Directory(OpenDirectory):
         """See `Storage.names`."""
         return [name for name in super().names() if name != HOLDER]
 
-    def tail(self, name: str) -> Tail:
+    def tail(self, name: str) -> DirectoryFile:
         """A file that another process writes, to be read as it grows. FileNotFoundError if there is none."""
-        return Tail(open_file(self._at, name, os.O_RDONLY))
+        return DirectoryFile(open_file(self._at, name, os.O_RDONLY), self.check)
 
     def close(self) -> None:
         """See `Storage.close`. Once is enough."""

@@ -14,6 +14,8 @@ from ivm.storage.entries import names_in, open_file
 from ivm.storage.storage import Storage, is_aside
 
 _PIECES = 1000  # the operating system takes 1024 at once
+_MOST = 1 << 30
+"""So many bytes are read by one call of the operating system."""
 _CACHED_BYTES = 1 << 23
 """So much of the end of a file stays in the operating system's cache, and as much again until that is looked at.
 
@@ -50,6 +52,21 @@ class DirectoryFile:
         self._check()
         os.ftruncate(self._handle, size)
 
+    @property
+    def size(self) -> int:
+        """How many bytes it has now, whoever writes it."""
+        return os.fstat(self._handle).st_size
+
+    def read(self, at: int) -> pa.Buffer:
+        """The bytes from `at` on that there are now, also when its name is gone. Nothing is mapped, since it may be cut
+        off. Cost: none where there are none.
+        """
+        pieces = list[bytes]()
+        while piece := os.pread(self._handle, min(max(self.size - at, 0), _MOST), at):
+            pieces.append(piece)
+            at += len(piece)
+        return pa.py_buffer(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
     def sync(self) -> None:
         """See `File.sync`. OSError also for a file that has no name any more: nobody would find it."""
         os.fdatasync(self._handle)
@@ -61,6 +78,9 @@ class DirectoryFile:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class OpenDirectory(Storage):

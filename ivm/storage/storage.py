@@ -138,12 +138,12 @@ class Storage(Folder, Protocol):
                     synced = at
             file.sync()
 
-    def replace(self, name: str, data: bytes, mark: str = "") -> None:
+    def replace(self, name: str, data: bytes) -> None:
         """A file of these bytes, in place of the one of its name, at once: it survives a loss of power on return.
 
-        It is written aside, under a name that has this `mark`. Cost: two syncs.
+        Cost: two syncs.
         """
-        aside = aside_of(name, mark)
+        aside = aside_of(name)
         self.put(aside, [data])
         self.rename(aside, name)
         self.sync_names()

@@ -198,6 +198,30 @@ def test_a_step_that_is_broken_off_is_undone():
     cluster.compare()
 
 
+def test_what_is_read_is_as_of_its_version_though_the_copy_goes_on_just_then(monkeypatch):
+    cluster = Cluster(shards=1)
+    cluster.commit(ONE)
+    before = cluster.last
+    drop, done = cluster.one._drop_others, list[int]()
+
+    def go_on(shard: int, version: int) -> None:
+        drop(shard, version)
+        if not done:
+            done.append(1)
+            cluster.commit(TWO)
+            cluster.commit(ONE)
+
+    monkeypatch.setattr(cluster.one, "_drop_others", go_on)
+    with cluster.one.reading(0, before.version, before.id) as shard:
+        assert isinstance(shard, ToyShard)
+        assert shard.contents() == cluster.toy.expected([ONE])[0]
+    assert done
+    with pytest.raises(Superseded), cluster.one.reading(0, before.version, "another's"):
+        pass
+    cluster.commit(TWO)
+    cluster.compare()
+
+
 def test_a_task_that_nobody_waits_for_ends_between_two_shards_and_may_run_again():
     cluster, steps = Cluster(shards=3, groups=1), list[int]()
 

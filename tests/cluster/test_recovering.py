@@ -120,10 +120,10 @@ def test_a_folder_in_use_that_is_cleaned_is_whole(tmp_path):
         thread = threading.Thread(target=work)
         thread.start()
         while not done.is_set():
-            assert checked(files).problems == {}
+            assert checked(files).problems == []
         thread.join()
     found = checked(files)
-    assert (found.problems, found.last.version) == ({}, found.newest)
+    assert (found.problems, found.last.version) == ([], found.newest)
     assert min(found.whole) > 60, "it was cleaned"
     recovering.recovered(found, tmp_path / "one.ivm")
     with ivm.connect(tmp_path / "one.ivm") as one:

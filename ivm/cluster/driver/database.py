@@ -17,7 +17,7 @@ from ivm.cluster.driver.named import names_in
 from ivm.cluster.driver.rescaling import rescale, take_over, telling
 from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import InProcess, share_functions
-from ivm.cluster.files.ledger import InMemory
+from ivm.cluster.files.ledger import Ledger
 from ivm.cluster.planning.planning import Gone, is_kept
 from ivm.cluster.planning.reading import ShardedView
 from ivm.cluster.protocol import orders
@@ -145,7 +145,7 @@ def in_process(shards: int, history: int, compile: str, sharing: bool, external_
     """A database over so many shards in this process, in memory."""
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     residents = [Resident(number, shards, compiler, history, sharing=sharing) for number in range(shards)]
-    driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
+    driver = Driver(InProcess(residents), Ledger(), Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
     share_functions(residents, core.functions)
     return ShardedDatabase(core)

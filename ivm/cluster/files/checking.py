@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.chains import files_of
@@ -11,6 +11,7 @@ from ivm.cluster.files.files import Files, pieces_of
 from ivm.cluster.files.logs import LOGS, in_full
 from ivm.cluster.files.snapshots import Snapshot, pages_under, read_snapshot, snapshots_of
 from ivm.cluster.files.versions import COMMITS, Version, Versions, number_of
+from ivm.durable.check import Problem
 from ivm.storage.stored import Stored
 
 Told = Callable[[int, int], None]
@@ -23,7 +24,7 @@ _SOME = 64
 
 @dataclass(slots=True)
 class Found:
-    """What is wrong with a folder, by the names of files: what, and what of the database that affects.
+    """What there is of a folder, and all that is wrong with it.
 
     `files`: those of the chain that counts. `kept`: see `_kept`. `versions`: all whose pages can be read, by number.
     `whole`: those that every shard can be loaded at, ascending; none if there is nothing to load.
@@ -33,7 +34,7 @@ class Found:
     kept: tuple[int, ...]
     versions: Mapping[int, Version]
     whole: Sequence[int] = ()
-    problems: dict[str, tuple[str, str]] = field(default_factory=dict)
+    problems: Sequence[Problem] = ()
 
     @property
     def newest(self) -> int:
@@ -102,10 +103,10 @@ def _checked(root: Files, tell: Told) -> Found:
     if found.last.version < found.newest:
         _say_why(found, wrong)
     lost, told = _lost(found, bad, plans), {files.where(each.file) for each in feeds}
-    found.problems = {
-        name: (what, "who follows views may not be able to go on" if name in told else lost)
+    found.problems = [
+        Problem(name, what, "who follows views may not be able to go on" if name in told else lost)
         for name, what in wrong.items()
-    }
+    ]
     return found
 
 

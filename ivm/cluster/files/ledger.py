@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Protocol
+from typing import Unpack
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files import chains
 from ivm.cluster.files.cleaner import Cleaner
 from ivm.cluster.files.files import Files
-from ivm.cluster.files.versions import Version, Versions, made
+from ivm.cluster.files.versions import More, Version, Versions, made
 from ivm.cluster.protocol.terms import Order, Status
 
 _EVERY = 64
@@ -19,112 +19,52 @@ LOOKS = 1.0
 """Seconds for which what was the last version is taken for it by who reads."""
 
 
-class Ledger(Protocol):
-    """See `ivm.cluster.files.versions.Versions`. `name`: that of the chain that it is, under its root; see `chains`."""
+class Ledger:
+    """Where versions are published: nowhere but at who has it, as here, where shards end with the process; or in a
+    folder, see `InFolder`. `name`: that of the chain that it is, under its root; see `ivm.cluster.files.chains`.
+    """
 
-    name: str
+    name = ""
 
     def newest(self) -> Version:
-        """The last version that was published."""
-        ...
+        """The last version that was published; here none was, when it is asked."""
+        return Version()
 
     def publish(
-        self,
-        last: Version,
-        order: Order,
-        statuses: Sequence[Status],
-        *,
-        time: int,
-        batch: tuple[str, int] | None = None,
-        is_definition: bool = False,
-        filling: bool | None = None,
-        says_names: bool = False,
+        self, last: Version, order: Order, statuses: Sequence[Status], *, time: int, **more: Unpack[More]
     ) -> Version:
-        """Let an order that every shard has gone through be the version after `last`."""
-        ...
+        """Let an order that every shard has gone through be the version after `last`; see `Versions.publish`."""
+        return made(last, order, statuses, time, more)
 
     def is_newest(self, version: Version) -> bool:
         """Whether no other version was published after this one, as far as anybody can know."""
-        ...
+        return True
 
     def watched(self, version: Version) -> Version:
         """This version, for who reads it as the last one. StorageError if another was published after it, a second ago
         or more.
         """
-        ...
+        return version
 
     def beside(self, last: Version, shards: int) -> Ledger:
         """Another one, for so many shards, which nobody finds before `move`; this one is at its version `last`."""
-        ...
+        return Ledger()
 
     def move(self, last: Version, to: str) -> None:
         """Let that of a name, which `beside` has made, go on from `last`, and this one never; raises as `publish`."""
-        ...
 
     def drop(self) -> None:
         """Remove all of one that nobody has moved to, nor ever will. It raises nothing."""
-        ...
 
     def tidy(self, newest: Version) -> None:
         """Now and then: begin to remove what no version needs any more, beside the work. It raises nothing."""
-        ...
 
     def close(self) -> None:
         """Let go of what works beside."""
-        ...
 
 
-class InMemory:
-    """A ledger that nobody else reads."""
-
-    name = ""
-
-    def newest(self) -> Version:
-        """None was published before."""
-        return Version()
-
-    def publish(
-        self,
-        last: Version,
-        order: Order,
-        statuses: Sequence[Status],
-        *,
-        time: int,
-        batch: tuple[str, int] | None = None,
-        is_definition: bool = False,
-        filling: bool | None = None,
-        says_names: bool = False,
-    ) -> Version:
-        """See `Ledger.publish`."""
-        return made(last, order, statuses, time, batch, False if is_definition else filling)
-
-    def is_newest(self, version: Version) -> bool:
-        """It is: nobody knows of any but who has it."""
-        return True
-
-    def watched(self, version: Version) -> Version:
-        """See `Ledger.watched`."""
-        return version
-
-    def beside(self, last: Version, shards: int) -> InMemory:
-        """See `Ledger.beside`."""
-        return InMemory()
-
-    def move(self, last: Version, to: str) -> None:
-        """Who has the other one knows."""
-
-    def drop(self) -> None:
-        """There is nothing."""
-
-    def tidy(self, newest: Version) -> None:
-        """There is nothing."""
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-class InFolder(Versions):
-    """A ledger that whoever opens the folder reads. `name`: of the chain that it is; see `ivm.cluster.files.chains`."""
+class InFolder(Versions, Ledger):
+    """A ledger that whoever opens the folder reads."""
 
     def __init__(self, root: Files, name: str = "", cleaner: Cleaner | None = None) -> None:
         super().__init__(chains.files_of(root, name))
@@ -139,11 +79,13 @@ class InFolder(Versions):
         """See `Ledger.is_newest`. Cost: a list and a file."""
         return self.newest().id == version.id
 
-    def publish(self, last: Version, order: Order, statuses: Sequence[Status], **more: Any) -> Version:
+    def publish(
+        self, last: Version, order: Order, statuses: Sequence[Status], *, time: int, **more: Unpack[More]
+    ) -> Version:
         """See `Ledger.publish`. Who reads without the database's lock may find the page before this returns."""
         self._own = order.version
         try:
-            return super().publish(last, order, statuses, **more)
+            return super().publish(last, order, statuses, time=time, **more)
         except BaseException:
             self._own = 0
             raise

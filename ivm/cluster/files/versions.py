@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.files import PAGE, Files, fresh
@@ -58,6 +58,18 @@ class Version:
     def logs_of(self, shard: int) -> dict[int, Stored]:
         """By level, what came in at a shard; nothing did at the other levels."""
         return {each.level: each.stored for each in self.logs if each.group.has(shard)}
+
+
+class More(TypedDict, total=False):
+    """What else there is to say of a version: the source of its changes, and which of its batches they are; whether it
+    is a definition, after which no view is on its way in; whether one is from now on, None: as before; whether it is
+    what names have acknowledged.
+    """
+
+    batch: tuple[str, int] | None
+    is_definition: bool
+    filling: bool | None
+    says_names: bool
 
 
 class Versions:
@@ -109,32 +121,23 @@ class Versions:
         return b"" if version.names is None else self.files.bytes_of(version.names)
 
     def publish(
-        self,
-        last: Version,
-        order: Order,
-        statuses: Sequence[Status],
-        *,
-        time: int,
-        batch: tuple[str, int] | None = None,
-        is_definition: bool = False,
-        filling: bool | None = None,
-        says_names: bool = False,
+        self, last: Version, order: Order, statuses: Sequence[Status], *, time: int, **more: Unpack[More]
     ) -> Version:
         """Let an order that every shard has gone through be the version after `last`. On return it is, for ever.
 
-        `statuses`: of each shard that of the last level. `filling`: whether a view is on its way in from now on; None:
-        as before; after a definition none is. `says_names`: whether it is what names have acknowledged. Superseded:
-        another driver has published a version; nothing is published, and whoever opens the folder anew goes on from
-        there. StorageError: nobody knows whether it is; whoever opens the folder anew can see.
+        `statuses`: of each shard that of the last level. Superseded: another driver has published a version; nothing is
+        published, and whoever opens the folder anew goes on from there. StorageError: nobody knows whether it is;
+        whoever opens the folder anew can see.
         """
-        version = made(last, order, statuses, time, batch, filling)
+        version = made(last, order, statuses, time, more)
+        is_definition, says_names = more.get("is_definition", False), more.get("says_names", False)
         if is_definition or says_names or len(order.what) > _INLINE:
             folder = PLANS if is_definition else NAMES if says_names else WHATS
             stored = self.files.write(f"{folder}/{order.version:020}.{fresh()}", order.what)
             version = replace(version, what=stored, names=stored if says_names else version.names)
             if is_definition:
                 plans = *self._plans(last), stored
-                version = replace(version, defined=order.version, plans=plans, filling=False)
+                version = replace(version, defined=order.version, plans=plans)
         self._put(version)
         return version
 
@@ -174,14 +177,7 @@ def _name(version: int) -> str:
     return f"{COMMITS}/{version:020}"
 
 
-def made(
-    last: Version,
-    order: Order,
-    statuses: Sequence[Status],
-    time: int,
-    batch: tuple[str, int] | None,
-    filling: bool | None = None,
-) -> Version:
+def made(last: Version, order: Order, statuses: Sequence[Status], time: int, more: More) -> Version:
     """The version that an order makes of the one before. ValueError if it does not follow, or is not whole."""
     if (order.version, order.published) != (last.version + 1, last.id):
         raise ValueError(f"{order} does not follow version {last.version} of id {last.id!r}")
@@ -189,6 +185,7 @@ def made(
         range(order.shards)
     ) or any(each.level != order.levels or each.failure is not None for each in statuses):
         raise ValueError(f"not every shard has gone through all levels of version {order.version}")
+    batch, filling = more.get("batch"), False if more.get("is_definition") else more.get("filling")
     return Version(
         order.version,
         order.id,
