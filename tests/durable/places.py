@@ -10,16 +10,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from ivm.cluster.driver.database import ShardedCore
-from ivm.session.core import engine_of
+from ivm.cluster.files.versions import COMMITS
+from ivm.durable.recovery import reached
+from ivm.engine.engine import Engine
+from ivm.session.core import Core, engine_of
 from ivm.session.database import Database, core_of
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
 from tests.durable.disk import Disk
-from tests.durable.opening import opened
+from tests.durable.opening import contents, held_by, opened
 
 
 class Place(Protocol):
-    """What a database is opened in again and again."""
+    """What a database is opened in again and again. `keeps_past`: whether who opens it has the past that was kept."""
+
+    keeps_past: bool
 
     def open(self, history: int = 0) -> Database:
         """The database that is there; a new one at first."""
@@ -27,11 +32,20 @@ class Place(Protocol):
     def open_again(self, db: Database, history: int = 0) -> Database:
         """The same by another process, once this one has written all that need not be read from a log."""
 
+    def beside(self, history: int) -> Database:
+        """The same by another process, which only reads it, while this one goes on."""
+
     def left(self) -> Place:
         """What another process finds where this one is killed; from then on the two have nothing in common."""
 
+    def contents(self) -> dict[str, object]:
+        """What another process finds there; see `tests.durable.opening.contents`."""
+
     def steps(self) -> int:
         """How often something has been done so far to what is stored."""
+
+    def moments(self, first: int = 1) -> list[int]:
+        """From so many steps on: after which number of them something is to be lost. All, or some that tell most."""
 
     def lost(self, steps: int, chance: random.Random) -> Iterator[Place]:
         """What may be found after so many steps, where the machine of a directory loses power, or a driver is killed."""
@@ -44,6 +58,7 @@ class Directory:
     """That of one engine, on a disk in memory. `durability`: what commits wait for."""
 
     durability = "commit"
+    keeps_past = True
 
     def __init__(self, disk: Disk | None = None) -> None:
         self._disk = disk or Disk()
@@ -58,13 +73,27 @@ class Directory:
         self._disk = Disk(self._disk.files())
         return self.open(history)
 
+    def beside(self, history: int) -> Database:
+        """See `Place.beside`."""
+        core = Core(Engine(None, history=history), external_access=False)
+        reached(core, Disk(self._disk.files()), None)
+        return Database(core)
+
     def left(self) -> Directory:
         """See `Place.left`."""
         return Directory(Disk(self._disk.files()))
 
+    def contents(self) -> dict[str, object]:
+        """See `Place.contents`."""
+        return held_by(self._disk.files())
+
     def steps(self) -> int:
         """See `Place.steps`."""
         return len(self._disk.steps)
+
+    def moments(self, first: int = 1) -> list[int]:
+        """See `Place.moments`."""
+        return list(range(first, self.steps() + 1))
 
     def lost(self, steps: int, chance: random.Random) -> Iterator[Directory]:
         """See `Place.lost`."""
@@ -76,10 +105,18 @@ class Directory:
         self._disk.fails = {self._disk.calls + call: failure}
 
 
+class Lazy(Directory):
+    """Where commits do not wait for the disk."""
+
+    durability = "off"
+
+
 class OverShards:
     """The folder of three shards, which are saved after every eight versions; its files are written once, and what was
-    written stays, whoever loses power.
+    written stays, whoever loses power. The past begins anew with each driver.
     """
+
+    keeps_past = False
 
     def __init__(self, folder: Written | None = None) -> None:
         self._folder = folder or Written()
@@ -92,13 +129,27 @@ class OverShards:
         """See `Place.open_again`."""
         return self.open(history)
 
+    def beside(self, history: int) -> Database:
+        """See `Place.beside`."""
+        return self.open(history)
+
     def left(self) -> OverShards:
         """See `Place.left`."""
         return OverShards(Written(self._folder.written))
 
+    def contents(self) -> dict[str, object]:
+        """See `Place.contents`."""
+        with self.open() as db:
+            return contents(db)
+
     def steps(self) -> int:
         """See `Place.steps`."""
         return len(self._folder.written)
+
+    def moments(self, first: int = 1) -> list[int]:
+        """See `Place.moments`: before and after the page of each fourth version."""
+        pages = [at for at, (name, _) in enumerate(self._folder.written) if name.startswith(COMMITS) and at >= first]
+        return [at + after for at in pages[::4] for after in (0, 1)]
 
     def lost(self, steps: int, chance: random.Random) -> Iterator[OverShards]:
         """See `Place.lost`."""

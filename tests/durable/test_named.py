@@ -14,7 +14,7 @@ from ivm.session.subscribing import subscribe
 from tests.cluster import over_copies
 from tests.cluster.beside import CleansAtOnce
 from tests.durable.opening import call
-from tests.durable.places import PLACES, Directory, OverShards, logs_of
+from tests.durable.places import PLACES, Directory, Lazy, OverShards, logs_of
 from tests.durable.workload import begin, steps
 
 MADE = """
@@ -23,12 +23,6 @@ MADE = """
     INSERT INTO sale VALUES (1, 'Bern', 2), (2, 'Oslo', 4)
 """
 QUERY = "SELECT id, price FROM sale WHERE price > 1 AND city = ?"
-
-
-class Lazy(Directory):
-    """Where commits do not wait for the disk."""
-
-    durability = "off"
 
 
 @pytest.fixture(params=PLACES)
