@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
 from time import monotonic
 
-from ivm.catalog.altering import Altered
-from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
@@ -21,6 +19,7 @@ from ivm.durable.payload import (
     TRANSACTION,
     Batch,
     Commit,
+    Defining,
     Pieces,
     definition_payload,
     transaction_payload,
@@ -32,7 +31,6 @@ from ivm.storage.log import Draft, Durability, Log, Put
 from ivm.storage.pinned import pinned
 from ivm.storage.storage import Storage
 from ivm.subscriptions.names import Named, Names
-from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errand, Helpers
 
 _FEW = 1 << 10
@@ -86,45 +84,21 @@ class Journal:
         self._begun = None
         return put
 
-    def define(
-        self,
-        old: Catalog,
-        new: Catalog,
-        time: int,
-        made: Mapping[str, ArrowRows | None],
-        altered: Sequence[Altered] = (),
-    ) -> Written:
-        """As `commit`: that `new` is what exists, with tables `made` of rows, and others `altered`; nothing of what is
-        temporary.
+    def define(self, to: Defining) -> Written:
+        """As `commit`: that something else exists; nothing of what is temporary.
 
-        `time`: that of the last commit; rows of tables that were not there are one more.
+        Its time is that of the last commit; rows of tables that were not there are one more.
         """
-        there = {each.table.name for each in altered}
-        time += any(rows is not None and rows.num_rows > 0 for name, rows in made.items() if name not in there)
-        kept = new.lasting()
-        made = {name: rows for name, rows in made.items() if kept.find(name) is not None}
-        altered = [each for each in altered if not each.table.temporary]
-        pieces = definition_payload(old.lasting(), kept, time, made, self._streams, altered)
-        return self._put(ALTERATION if altered else DEFINITION, time, pieces)
+        there = {each.table.name for each in to.altered}
+        is_more = any(rows is not None and rows.num_rows > 0 for name, rows in to.made.items() if name not in there)
+        to = to.lasting()._replace(time=to.time + is_more)
+        return self._put(ALTERATION if to.altered else DEFINITION, to.time, definition_payload(to, self._streams))
 
-    def transaction(
-        self,
-        old: Catalog,
-        new: Catalog,
-        made: Collection[str],
-        changes: Sequence[Change],
-        time: int,
-        altered: Sequence[Altered] = (),
-    ) -> Written:
-        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows, and
-        others `altered`; see `define`.
-        """
-        kept = new.lasting()
-        made = [name for name in made if kept.find(name) is not None]
-        commit = _commit_of(changes, time, None)
-        altered = [each for each in altered if not each.table.temporary]
-        pieces = transaction_payload(old.lasting(), kept, made, commit, self._streams, altered)
-        return self._put(ALTERATION if altered else TRANSACTION, time, pieces)
+    def transaction(self, to: Defining, changes: Sequence[Change]) -> Written:
+        """As `commit`: that something else exists from then on, too, with tables that begin without rows."""
+        to, commit = to.lasting(), _commit_of(changes, to.time, None)
+        pieces = transaction_payload(to, commit, self._streams)
+        return self._put(ALTERATION if to.altered else TRANSACTION, to.time, pieces)
 
     def _put(self, kind: int, time: int, pieces: Pieces) -> Written:
         draft = Draft(kind, time, lambda: pieces)

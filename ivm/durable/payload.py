@@ -27,7 +27,7 @@ refuse what is of a kind that they do not know. Earlier ones wrote a DEFINITION 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,24 +89,36 @@ class Commit(NamedTuple):
         return cls(given, time, ((time, batch),))
 
 
+class Defining(NamedTuple):
+    """A change of what exists: from what to what, at a logical time, with tables that are `made` and the rows that they
+    begin with, also in place of one of the name, and others that are `altered` and keep theirs.
+    """
+
+    old: Catalog
+    new: Catalog
+    time: int
+    made: Mapping[str, ArrowRows | None]
+    altered: Sequence[Altered] = ()
+
+    def lasting(self) -> Defining:
+        """The same without anything that is temporary."""
+        kept = self.new.lasting()
+        made = {name: rows for name, rows in self.made.items() if kept.find(name) is not None}
+        altered = [each for each in self.altered if not each.table.temporary]
+        return Defining(self.old.lasting(), kept, self.time, made, altered)
+
+
 def commit_payload(commit: Commit, streams: Streams) -> Pieces:
     """What a commit's record says. Cost: 30 microseconds and a copy of the rows."""
     head, bodies = _committed(commit, streams)
     return [*_head(head), *bodies]
 
 
-def transaction_payload(
-    old: Catalog,
-    new: Catalog,
-    made: Collection[str],
-    commit: Commit,
-    streams: Streams,
-    altered: Sequence[Altered] = (),
-) -> Pieces:
-    """What the record of a commit says with which other things come to exist; see `definition_payload`."""
+def transaction_payload(to: Defining, commit: Commit, streams: Streams) -> Pieces:
+    """What the record of a commit says with which other things come to exist; tables begin without rows."""
     head, bodies = _committed(commit, streams)
-    none = [{"table": name, "bytes": 0} for name in made]
-    return [*_head(head | {"made": none} | altered_head(altered) | definition_of(new, old)), *bodies]
+    none = [{"table": name, "bytes": 0} for name in to.made]
+    return [*_head(head | {"made": none} | altered_head(to.altered) | definition_of(to.new, to.old)), *bodies]
 
 
 def altered_head(altered: Sequence[Altered]) -> dict[str, Any]:
@@ -126,22 +138,14 @@ def _committed(commit: Commit, streams: Streams) -> tuple[dict[str, Any], Pieces
     return {"time": commit.time, "commits": commit.made, "changes": heads}, bodies
 
 
-def definition_payload(
-    old: Catalog,
-    new: Catalog,
-    time: int,
-    made: Mapping[str, ArrowRows | None],
-    streams: Streams,
-    altered: Sequence[Altered] = (),
-) -> Pieces:
-    """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows,
-    `altered` those that keep theirs.
-    """
+def definition_payload(to: Defining, streams: Streams) -> Pieces:
+    """What the record of a change of what exists says."""
     bodies, heads = Pieces(), []
-    for name, rows in made.items():
+    for name, rows in to.made.items():
         pieces = [] if rows is None else streams.pieces(name, rows, None, None)
         heads.append({"table": name, "bytes": _add(bodies, pieces)})
-    return [*_head({"time": time, "made": heads} | altered_head(altered) | definition_of(new, old)), *bodies]
+    head = {"time": to.time, "made": heads} | altered_head(to.altered) | definition_of(to.new, to.old)
+    return [*_head(head), *bodies]
 
 
 def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ivm.catalog.altering import Altered
 from ivm.catalog.catalog import Catalog
 from ivm.catalog.schema import Table
 from ivm.catalog.schema import View as Definition
-from ivm.durable.payload import Batch
+from ivm.durable.payload import Batch, Defining
 from ivm.engine.installing import Pause
 from ivm.engine.past import Past
 from ivm.engine.transaction import Change
@@ -140,26 +140,11 @@ class ViewRows(Protocol):
 class Writes(Protocol):
     """What writes down what exists, and what changes: what it gives is for its own `keep`; see `Journal`."""
 
-    def define(
-        self,
-        old: Catalog,
-        new: Catalog,
-        time: int,
-        made: Mapping[str, ArrowRows | None],
-        altered: Sequence[Altered] = (),
-    ) -> Any:
-        """That `new` is what exists, with tables `made` of rows, and others `altered`."""
+    def define(self, to: Defining) -> Any:
+        """That something else exists."""
 
-    def transaction(
-        self,
-        old: Catalog,
-        new: Catalog,
-        made: Sequence[str],
-        changes: Sequence[Change],
-        time: int,
-        altered: Sequence[Altered] = (),
-    ) -> Any:
-        """A commit, and that `new` is what exists from then on."""
+    def transaction(self, to: Defining, changes: Sequence[Change]) -> Any:
+        """A commit, and that something else exists from then on, with tables that begin without rows."""
 
     def keep(self, written: Any) -> None:
         """It is decided. It may be interrupted, and called again. StorageError: it is not to take effect."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from ivm.catalog.altering import Altered
 from ivm.catalog.errors import ConstraintError, TransactionError
 from ivm.catalog.schema import Table, View
+from ivm.durable.payload import Defining
 from ivm.engine.backend import Maintained, NewView
 from ivm.engine.transaction import Change
 from ivm.intake.incoming import default_values
@@ -99,11 +100,11 @@ class Coming(ABC):
 
     def written(self, changes: Sequence[Change], time: int) -> Any:
         """What the journal has of it, and of the changes with which it comes to exist."""
-        core, made = self.core, [table.name for table in self.tables]
+        core, made = self.core, {table.name: None for table in self.tables}
         journal = core.engine.journal
         if journal is None:
             return None
-        return journal.transaction(core.catalog, self.catalog, made, changes, time, self.altered)
+        return journal.transaction(Defining(core.catalog, self.catalog, time, made, self.altered), changes)
 
     def work(self) -> Callable[[], None]:
         """What lets it exist, when the changes are final."""

@@ -32,7 +32,7 @@ from ivm.catalog.errors import (
 from ivm.catalog.paths import Names
 from ivm.catalog.schema import Table
 from ivm.durable import ending
-from ivm.durable.payload import Batch
+from ivm.durable.payload import Batch, Defining
 from ivm.engine.backend import Backend, Maintained, Reading
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Progress
@@ -139,7 +139,7 @@ class Core:
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                put = journal.define(self.catalog, catalog, self.engine.time, made, altered)
+                put = journal.define(Defining(self.catalog, catalog, self.engine.time, made, altered))
             self._left = work, put
         finally:
             if self._left is None and journal is not None:

@@ -198,26 +198,6 @@ def test_a_step_that_is_broken_off_is_undone():
     cluster.compare()
 
 
-def test_a_task_that_nobody_waits_for_ends_between_two_shards_and_may_run_again():
-    cluster, steps = Cluster(shards=3, groups=1), list[int]()
-
-    class Unwanted(Exception):
-        pass
-
-    def between() -> None:
-        steps.append(1)
-        if len(steps) == 2:
-            raise Unwanted
-
-    one = cluster.process(between=between)
-    cluster.commit(ONE)
-    order, inputs = cluster.order(TWO, "id 2")
-    with pytest.raises(Unwanted):
-        cluster.run(one, order, 0, 1, inputs[0])
-    cluster.commit(TWO, [one])
-    cluster.compare(one)
-
-
 def test_what_the_exchange_has_lost_or_doubled_is_noticed():
     cluster = Cluster()
     order, inputs = cluster.order(ONE, "a")

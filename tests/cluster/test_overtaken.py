@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import ivm
 from ivm.catalog.errors import StorageError
+from ivm.cluster.driver.database import ShardedCore
 from ivm.cluster.files import ledger
+from ivm.cluster.protocol.questions import Question
+from ivm.session.database import core_of
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import connect
 
@@ -32,6 +37,36 @@ class Unlisted(MemoryFolder):
         if self.is_out:
             raise OSError("cannot be reached")
         return super().names(under)
+
+
+class Asked(MemoryFolder):
+    """Somebody reads as soon as there is a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.reads: list[Callable[[], object]] = []
+
+    def put_new(self, name, data):
+        is_new = super().put_new(name, data)
+        while self.reads:
+            self.reads.pop()()
+        return is_new
+
+
+def test_a_version_of_ones_own_is_no_other_drivers(monkeypatch):
+    monkeypatch.setattr(ledger, "LOOKS", 0.0)
+    folder = Asked()
+    with connect(folder) as db:
+        db.sql(TABLES)
+        core = core_of(db)
+        assert isinstance(core, ShardedCore)
+        found = []
+        folder.reads = [
+            lambda: found.append(core.driver.ask(Question("sizes")))
+        ]  # as who plans a view, without the lock
+        db.sql("UPDATE sale SET price = 20")
+        assert len(found) == 1
+        assert db.view("total").fetchall() == [(20,)]
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)

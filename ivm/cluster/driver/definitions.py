@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from time import perf_counter_ns
 from typing import Any, Protocol
 
-from ivm.catalog.altering import Altered
-from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import InterfaceError
 from ivm.cluster.driver.tables import ShardedTables
 from ivm.cluster.driver.transport import Given
@@ -16,9 +14,9 @@ from ivm.cluster.files.versions import Version
 from ivm.cluster.planning.planning import Beside, Guarding, is_kept
 from ivm.cluster.planning.reading import Committing, ShardedView
 from ivm.cluster.protocol import orders
+from ivm.durable.payload import Defining
 from ivm.engine.transaction import Change
 from ivm.subscriptions.listeners import Listeners
-from ivm.trace.columns.exported import ArrowRows
 
 
 class Defines(Protocol):
@@ -81,35 +79,20 @@ class Definitions:
     def __init__(self, driver: Defines) -> None:
         self._driver = driver
 
-    def define(
-        self,
-        old: Catalog,
-        new: Catalog,
-        time: int,
-        made: Mapping[str, ArrowRows | None],
-        altered: Sequence[Altered] = (),
-    ) -> Version:
+    def define(self, to: Defining) -> Version:
         """See `Journal.define`; raises as `Driver.published`."""
         driver = self._driver
         beside = driver.coming()
-        changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
-        time = driver.time + bool((changes or driver.beginnings) and not altered)
-        definition = self._planned(beside, old, new, time, made, altered)
-        return driver.published(definition, beside.level, changes)
+        made = {name: rows for name, rows in to.made.items() if rows is not None and rows.num_rows}
+        changes = [Change(to.new.table(name), rows) for name, rows in made.items()]
+        time = driver.time + bool((changes or driver.beginnings) and not to.altered)
+        return driver.published(self._planned(beside, to._replace(time=time)), beside.level, changes)
 
-    def transaction(
-        self,
-        old: Catalog,
-        new: Catalog,
-        made: Collection[str],
-        changes: Sequence[Change],
-        time: int,
-        altered: Sequence[Altered] = (),
-    ) -> Version:
+    def transaction(self, to: Defining, changes: Sequence[Change]) -> Version:
         """See `Journal.transaction`; raises as `Driver.published`. The last level of filling is the commit's first."""
-        driver, started = self._driver, perf_counter_ns()
+        driver, started, old, new, time = self._driver, perf_counter_ns(), to.old, to.new, to.time
         beside = driver.coming()
-        definition = self._planned(beside, old, new, driver.time, made, altered)
+        definition = self._planned(beside, to._replace(time=driver.time))
         kept = {view.name for view in new.views if view.maintained and is_kept(view, old, beside.anew)}
         watched = tuple(name for name in driver.listeners.views() if name in kept)
         names = [change.table.name for change in changes]
@@ -120,17 +103,9 @@ class Definitions:
         definition = definition.followed_by(orders.Commit(time, watched=watched))
         return driver.published(definition, levels, changes, commit)
 
-    def _planned(
-        self,
-        beside: Beside,
-        old: Catalog,
-        new: Catalog,
-        time: int,
-        made: Collection[str],
-        altered: Sequence[Altered],
-    ) -> orders.Definition:
+    def _planned(self, beside: Beside, to: Defining) -> orders.Definition:
         """What is to be, with its guards, and what that is planned by."""
-        driver = self._driver
+        driver, (old, new, time, made, altered) = self._driver, to
         definition = orders.Definition.between(old, new, time, made, altered, beside.anew)
         driver.guard(
             beside.guard(old, new, driver.guards, made, lambda: driver.tables.estimates(driver.sizes(), new.tables))

@@ -22,6 +22,7 @@ from ivm.cluster.driver.stretches import stretches_elsewhere, stretches_here
 from ivm.cluster.driver.tables import NewTable
 from ivm.cluster.driver.transport import Transport
 from ivm.cluster.files.ledger import Ledger
+from ivm.durable.payload import Defining
 from ivm.durable.restore import bound_again
 from ivm.engine.installing import Progress
 from ivm.session.core import Core, engine_of
@@ -162,5 +163,5 @@ def _defined(
     """What there is with another table or view, which shards have then."""
     catalog = there.fixed()
     catalog.content = {**there.content, **more}
-    driver.reach(driver.journal.define(there, catalog, driver.time, made))
+    driver.reach(driver.journal.define(Defining(there, catalog, driver.time, made)))
     return catalog

@@ -72,10 +72,23 @@ class InFolder(Versions, Ledger):
         self._root = root
         self._cleaner = cleaner or Cleaner(root)
         self._looked = monotonic()
+        self._own = 0
+        """The last version that was published by this, or is about to be."""
 
     def is_newest(self, version: Version) -> bool:
         """See `Ledger.is_newest`. Cost: a list and a file."""
         return self.newest().id == version.id
+
+    def publish(
+        self, last: Version, order: Order, statuses: Sequence[Status], *, time: int, **more: Unpack[More]
+    ) -> Version:
+        """See `Ledger.publish`. Who reads without the database's lock may find the page before this returns."""
+        self._own = order.version
+        try:
+            return super().publish(last, order, statuses, time=time, **more)
+        except BaseException:
+            self._own = 0
+            raise
 
     def watched(self, version: Version) -> Version:
         """See `Ledger.watched`. Cost: a list, once in `LOOKS` seconds. Where none can be had, nobody can know."""
@@ -86,7 +99,7 @@ class InFolder(Versions, Ledger):
             last = self.last()
         except StorageError:
             return version
-        if last > version.version:
+        if last > max(version.version, self._own):
             raise StorageError(_GONE_ON)
         self._looked = now
         return version

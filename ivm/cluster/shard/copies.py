@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ivm.catalog.errors import Error, StorageError
@@ -96,11 +96,11 @@ class Copies:
         StorageError if its logs have been removed. Cost: what there is of a try of the next one has to come from logs
         again; where a later version is here, a copy is loaded for this alone.
         """
-        known = self._copies.get(shard)
-        if known is not None and known.base[0] > version:
-            yield load(self._versions, self._exchange.inputs, self._make, shard, (version, id)).shard
-            return
-        with self._at(shard, version, id) as copy:
+        with ExitStack() as stack:
+            try:
+                copy = stack.enter_context(self._at(shard, version, id))
+            except Superseded:  # if by who asks, who need not wait for the one that commits
+                copy = load(self._versions, self._exchange.inputs, self._make, shard, (version, id))
             copy.undo()
             yield copy.shard
 

@@ -169,6 +169,8 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
+        if len(rows) <= _READ and (few := self._few_texts(index, rows)) is not None:
+            return Column(self._dictionary.codes_of(few))
         if (texts := self.texts(index, rows)) is not None:
             return self._dictionary.encode_texts(texts)
         distinct, places = ascending(rows)
@@ -220,9 +222,8 @@ class ColdColumns:
         if len(rows) > _SCATTERED:
             return None
         if len(rows) <= _READ:
-            found = [self.text(index, row) for row in rows.tolist()]
-            texts = [text for text in found if text is not None]
-            return texts_of(texts) if len(texts) == len(found) else None
+            few = self._few_texts(index, rows)
+            return None if few is None else texts_of(few)
         pieces, rows = self._rows.pieces, rows.astype(np.int64, copy=False)
         owners = np.searchsorted(pieces.starts, rows, side="right") - 1
         starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -233,6 +234,17 @@ class ColdColumns:
             mine = owners == number
             starts[mine], ends[mine] = lie.bounds(rows[mine] - pieces.start(number))
         return scattered(starts, ends)
+
+    def _few_texts(self, index: int, rows: Array) -> list[bytes] | None:
+        """The texts of a few rows; None where one is not known, or NULL."""
+        pieces, found = self._rows.pieces, list[bytes]()
+        for row in rows.tolist():
+            number = pieces.piece_of(row)
+            lie = self._texts_in(number, index)
+            if lie is None:
+                return None
+            found.append(lie.text(row - pieces.start(number)))
+        return found
 
     def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
         """Where the texts of a batch lie."""

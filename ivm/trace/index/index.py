@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -244,12 +243,14 @@ class Index(Told):
 
     def learn(self, met: Met, died: Ints) -> None:
         """Let rows leave the run that searches have paid for, and dead ones the chains that they have found long."""
-        with suppress(MemoryError):  # it can all wait
+        try:
             for searched in met.searched:
-                if self.backlog:
-                    self._let_leave(self._melting.after_step(searched, self.backlog), died)
+                if backlog := self.backlog:
+                    self._let_leave(self._melting.after_step(searched, backlog), died)
             for words in met.long:
                 self._chains.shorten(words, died, self.since)
+        except MemoryError:  # it can all wait
+            pass
 
     def _undo(self, last: int, kept: int, first_row: int) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""

@@ -267,7 +267,7 @@ class DerivedRows(Rows, Generic[Arranged]):
         living = self._living or LivingRows(store)
         found = find_by_key(self.arranged, living, columns, changes) if isinstance(self.arranged, Arrangement) else None
         applied = self.change(columns, changes)[0] if found is None else Applied(len(found.others), go_on=True)
-        added = np.flatnonzero(changes.inserts)
+        added = changes.inserts.nonzero()[0]
         store.append(ordered.take(added), len(added), chosen(changes.times, added))
         if found is None:
             return applied.failed
