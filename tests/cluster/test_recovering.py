@@ -228,9 +228,15 @@ def test_after_rescale_what_counts_is_read(shop, tmp_path):
     folder, seen = shop
     with over_copies.connect(DirectoryFolder(folder)) as db:
         rescaled(db, 3)
+        time = db.time
         db.sql("INSERT INTO sale VALUES (77, 'Oslo', 7.7)")
         found = rows(db)
     assert call("check", folder).exit_code == 0
     recovered(folder, tmp_path / "one.ivm")
     with ivm.connect(tmp_path / "one.ivm", read_only=True) as db:
         assert rows(db) == found != seen[max(seen)]
+    recovered(folder, tmp_path / "then.ivm", "--to", time)
+    with ivm.connect(tmp_path / "then.ivm", read_only=True) as db:
+        assert rows(db) == seen[time]
+    done = call("recover", folder, "--out", tmp_path / "before.ivm", "--to", time - 1)
+    assert f"goes from time {time} to {time + 1}" in str(done.exception)
