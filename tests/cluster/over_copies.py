@@ -94,7 +94,7 @@ class OverCopies:
         """See `Transport.rows`."""
 
         def of_table(name: str) -> list[list[Said]]:
-            found = self._of_all(version, lambda each: list(rows_for(each, name, part, of)))
+            found = self.of_all(version, lambda each: list(rows_for(each, name, part, of)))
             return [said for several in found for said in several]
 
         return {name: of_table(name) for name in tables}
@@ -109,16 +109,18 @@ class OverCopies:
             if self._moves(group):
                 self._processes[group] = self._process()
         version = Version(order.version - 1, order.published)
-        return [said for several in self._of_all(version, of) for said in several]
+        return [said for several in self.of_all(version, of) for said in several]
 
     def settle(self, published: Version) -> None:
         """The next order tells."""
 
     def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
         """See `Transport.ask`."""
-        return self._of_all(version, lambda resident: answer(resident, question))
+        return self.of_all(version, lambda resident: answer(resident, question))
 
-    def _of_all(self, version: Version, what: Callable[[Resident], Any]) -> list[Any]:
+    def of_all(self, version: Version, what: Callable[[Resident], Any]) -> list[Any]:
+        """What each shard answers, as of a version."""
+
         def of(shard: int) -> Any:
             with self._processes[shard % self.groups].reading(shard, version.version, version.id) as resident:
                 assert isinstance(resident, Resident)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from tests.durable.places import Directory, OverShards
 
 VIEW = "CREATE MATERIALIZED VIEW v AS SELECT name, count(*) AS n, max(x) AS most FROM t GROUP BY name"
 
@@ -23,9 +24,9 @@ def step(db: ivm.Database, chosen: random.Random) -> None:
     db.apply({"t": [{**keys[0], "_diff": chosen.choice([1, 1, -1])}]}, mode="upsert")
 
 
-@pytest.fixture
-def db():
-    with ivm.connect(history=5, compile="off") as made:
+@pytest.fixture(params=[None, 3])
+def db(request):
+    with ivm.connect(history=5, compile="off", shards=request.param) as made:
         made.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
         made.sql(VIEW)
         yield made
@@ -73,20 +74,23 @@ def test_no_changes_before_a_view_was_created(db):
         db.view("late").changes(0)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_whoever_opens_it_sees_the_same_changes(tmp_path, seed):
+@pytest.mark.parametrize(
+    ("kind", "count", "seed"), [*((Directory, 60, seed) for seed in range(4)), (OverShards, 40, 1)]
+)
+def test_whoever_opens_it_sees_the_same_changes(kind, count, seed):
     """Commits, checkpoints, reopening and new views in any order; who opens it to read sees all that history has."""
-    chosen, path, created = random.Random(seed), tmp_path / "db", {"v": 0}
+    chosen, place, created = random.Random(seed), kind(), {"v": 0}
     kept: dict[tuple[str, int], list[tuple[object, ...]]] = {}
-    db = ivm.connect(path, history=12, compile="off")
+    db = place.open(12)
     db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
     db.sql(VIEW)
-    told = {"v": db.subscribe("v")}
-    for number in range(60):
+    told, first = {"v": db.subscribe("v")}, 0
+    for number in range(count):
         match chosen.randrange(20):
             case 0:
                 db.close()
-                db = ivm.connect(path, history=12, compile="off")
+                db = place.open(12)
+                first = 0 if place.keeps_past else db.time
                 told = {name: db.subscribe(name) for name in created}
             case 1 | 2:
                 db.sql("CHECKPOINT")
@@ -106,12 +110,16 @@ def test_whoever_opens_it_sees_the_same_changes(tmp_path, seed):
             for row in subscription.fetch().to_pylist():
                 kept.setdefault((name, row["_time"]), []).append(tuple(row.values()))
         if chosen.randrange(6) == 0:
-            with ivm.connect(path, read_only=True, history=1 << 40, compile="off") as beside:
+            with place.beside(1 << 40) as beside:
                 for name, since in created.items():
-                    after = max(since, beside.time - 12)
-                    wanted = [row for (of, time), each in kept.items() if of == name and time > after for row in each]
-                    assert rows(beside.view(name).changes(after)) == sorted(wanted)
                     assert sorted(beside.view(name).fetchall()) == sorted(db.view(name).fetchall())
+                    after = max(since, first, beside.time - 12)
+                    wanted = [row for (of, time), each in kept.items() if of == name and time > after for row in each]
+                    assert rows(db.view(name).changes(after)) == sorted(wanted)
+                    if not place.keeps_past:
+                        assert not beside.view(name).changes(beside.time).num_rows
+                        continue
+                    assert rows(beside.view(name).changes(after)) == sorted(wanted)
                     assert sorted(beside.view(name).fetchall(as_of=after)) == sorted(
                         db.view(name).fetchall(as_of=after)
                     )
@@ -132,19 +140,23 @@ def test_a_database_without_history_begins_at_its_checkpoint(tmp_path):
                 beside.view("v").changes(1)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_tables_have_their_past_again(tmp_path, seed):
+@pytest.mark.parametrize(
+    ("kind", "count", "seed"), [*((Directory, 70, seed) for seed in range(3)), (OverShards, 40, 1)]
+)
+def test_tables_have_their_past_again(kind, count, seed):
     """Commits, checkpoints, reopening and tables that are new or altered, in any order."""
-    chosen, path, begun = random.Random(seed), tmp_path / "db", {"t": 1}
+    chosen, place, begun = random.Random(seed), kind(), {"t": 1}
     kept: dict[tuple[str, int], list[tuple[object, ...]]] = {}
-    db = ivm.connect(path, history=12, compile="off")
+    db = place.open(12)
     db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
     db.sql(VIEW)
-    for number in range(70):
+    first = 1
+    for number in range(count):
         match chosen.randrange(16):
             case 0 | 1:
                 db.close()
-                db = ivm.connect(path, history=12, compile="off")
+                db = place.open(12)
+                first = 1 if place.keeps_past else db.time
             case 2:
                 db.sql("CHECKPOINT")
             case 3 if len(begun) < 3:
@@ -161,25 +173,26 @@ def test_tables_have_their_past_again(tmp_path, seed):
         for table in begun:
             kept[table, db.time] = sorted(db.sql(f"SELECT * FROM {table}").fetchall())
         if db.time and chosen.randrange(4) == 0:
-            times = range(max(db.time - 12, 1), db.time + 1)
+            times = range(max(db.time - 12, first), db.time + 1)
             for table, since in begun.items():
                 time = chosen.choice(times)
                 if time < since:
                     continue
                 last = max(each for of, each in kept if of == table and each <= time)
                 assert sorted(db.sql(f"SELECT * FROM {table} AS OF {time}").fetchall()) == kept[table, last]
-            with ivm.connect(path, read_only=True, history=12, compile="off") as beside, beside.snapshot(time) as seen:
+            if not place.keeps_past:
+                time = db.time
+            with place.beside(12) as beside, beside.snapshot(time) as seen:
                 assert sorted(seen.sql("SELECT * FROM t").fetchall()) == sorted(
                     db.sql(f"SELECT * FROM t AS OF {time}").fetchall()
                 )
     db.close()
 
 
-def test_the_past_of_many_rows_that_are_replaced(tmp_path):
+def test_the_past_of_many_rows_that_are_replaced():
     """Most rows die, so that the others get new numbers, as far as nobody may ask for those that have died."""
-    path = tmp_path / "db"
-    many = "SELECT range AS id, range % 7 AS x FROM range(40_000)"
-    with ivm.connect(path, history=2, compile="off") as db:
+    place, many = Directory(), "SELECT range AS id, range % 7 AS x FROM range(40_000)"
+    with place.open(2) as db:
         db.sql(f"CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT); INSERT INTO t {many}")
         for add in range(1, 5):
             db.sql(f"UPDATE t SET x = x + {add}")
@@ -188,7 +201,7 @@ def test_the_past_of_many_rows_that_are_replaced(tmp_path):
         db.sql("DELETE FROM t WHERE id >= 10")
     sums: dict[int, list[tuple[object, ...]]] = {}
     for again in range(3):
-        with ivm.connect(path, history=2, compile="off") as db:
+        with place.open(2) as db:
             for time in range(db.time - 2, db.time + 1):
                 found = db.sql(f"SELECT count(*), sum(x) FROM t AS OF {time}").fetchall()
                 assert sums.setdefault(time, found) == found
@@ -197,9 +210,9 @@ def test_the_past_of_many_rows_that_are_replaced(tmp_path):
             if again == 1:
                 db.sql("INSERT INTO t VALUES (-1, 0)")
     assert [count for ((count, _),) in sums.values()] == [40_000, 40_000, 10, 11]
-    with ivm.connect(path, compile="off") as db:
+    with place.open() as db:
         db.sql("INSERT INTO t VALUES (-2, 0)")
-    with ivm.connect(path, history=9, compile="off") as db:
+    with place.open(9) as db:
         assert db.sql("SELECT count(*) FROM t").fetchall() == [(12,)]
         with pytest.raises(ivm.BindError, match="can be read"):
             db.sql(f"SELECT * FROM t AS OF {db.time - 1}")
