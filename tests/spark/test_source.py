@@ -259,5 +259,5 @@ def test_the_outline_is_what_opening_finds(db, path):
 def test_a_log_that_is_damaged_is_an_error(db, path):
     db.close()
     (path / "MANIFEST").write_bytes(b"nothing")
-    with pytest.raises(ivm.StorageError, match="manifest"):
+    with pytest.raises(ivm.StorageError, match="MANIFEST"):
         outline(path)
