@@ -79,14 +79,14 @@ def of_view(plan: str) -> str:
 
 def nodes_that_keep(engine: Engine, identities: Identities) -> Iterator[tuple[str, Node]]:
     """The nodes that keep anything, by the identities of their plans; tables keep their indexes themselves. Those that
-    serve temporary views alone are left out.
+    serve temporary views alone are left out. Of views of one plan that comes first which knows its past best.
     """
     ending = {name for name, installed in engine.views.items() if installed.definition.temporary}
     users = engine.users_of_nodes() if ending else {}
     for plan, node in engine.rendered():
         if node.operator.states and not (users.get(id(node)) and ending.issuperset(users[id(node)])):
             yield identities.of(plan), node
-    for name, installed in engine.views.items():
+    for name, installed in sorted(engine.views.items(), key=lambda each: each[1].log.sealed.since):
         if name in ending:
             continue
         yield of_view(identities.of(installed.plan)), installed.node

@@ -150,6 +150,7 @@ def connect(
     ledger, newest = opened(root, cleaner(root))
     carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves, groups)
     core = ShardedCore(Driver(carrier, ledger, Helpers(1), history), external_access=False)
+    core.is_copied = False
     reopen(core, ledger.definitions(newest), ledger.names(newest))
     core.driver.sweep()
     return ShardedDatabase(core)

@@ -61,35 +61,35 @@ class Directory:
     keeps_past = True
 
     def __init__(self, disk: Disk | None = None) -> None:
-        self._disk = disk or Disk()
+        self.disk = disk or Disk()
 
     def open(self, history: int = 0) -> Database:
         """See `Place.open`."""
-        return opened(self._disk, self.durability, history=history)
+        return opened(self.disk, self.durability, history=history)
 
     def open_again(self, db: Database, history: int = 0) -> Database:
         """See `Place.open_again`."""
         db.sql("CHECKPOINT")
-        self._disk = Disk(self._disk.files())
+        self.disk = Disk(self.disk.files())
         return self.open(history)
 
     def beside(self, history: int) -> Database:
         """See `Place.beside`."""
         core = Core(Engine(None, history=history), external_access=False)
-        reached(core, Disk(self._disk.files()), None)
+        reached(core, Disk(self.disk.files()), None)
         return Database(core)
 
     def left(self) -> Directory:
         """See `Place.left`."""
-        return Directory(Disk(self._disk.files()))
+        return Directory(Disk(self.disk.files()))
 
     def contents(self) -> dict[str, object]:
         """See `Place.contents`."""
-        return held_by(self._disk.files())
+        return held_by(self.disk.files())
 
     def steps(self) -> int:
         """See `Place.steps`."""
-        return len(self._disk.steps)
+        return len(self.disk.steps)
 
     def moments(self, first: int = 1) -> list[int]:
         """See `Place.moments`."""
@@ -97,12 +97,12 @@ class Directory:
 
     def lost(self, steps: int, chance: random.Random) -> Iterator[Directory]:
         """See `Place.lost`."""
-        for files in self._disk.after_loss(steps, chance):
+        for files in self.disk.after_loss(steps, chance):
             yield Directory(Disk(files))
 
     def fails(self, call: int, failure: int) -> None:
         """See `Place.fails`."""
-        self._disk.fails = {self._disk.calls + call: failure}
+        self.disk.fails = {self.disk.calls + call: failure}
 
 
 class Lazy(Directory):

@@ -10,6 +10,7 @@ from ivm.durable.grouping import LARGE
 from ivm.storage.certain import noted
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened
+from tests.durable.places import PLACES
 from tests.durable.workload import TABLES, VIEWS, steps
 
 STEPS = [*(lambda db, text=text: db.sql(text) for text in (*TABLES, *VIEWS)), *steps(11, 25)]
@@ -52,6 +53,48 @@ def _history():
 
 
 CALLS, HELD = _history()
+
+
+FEW = [
+    "CREATE TABLE t (a BIGINT PRIMARY KEY, b VARCHAR)",
+    "CREATE MATERIALIZED VIEW v AS SELECT b, count(*) AS n FROM t GROUP BY b",
+    "INSERT INTO t SELECT range, 'b' || range % 3 FROM range(20)",
+    "CREATE TABLE u AS SELECT a FROM t WHERE b = 'b1'",
+    "UPDATE t SET b = 'b1' WHERE a < 5",
+    "BEGIN; DELETE FROM u; CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT b FROM t WHERE a > 3; COMMIT",
+    "CHECKPOINT",
+    "INSERT INTO u VALUES (1), (1)",
+    "DROP TABLE t CASCADE",
+]
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_whichever_call_fails_a_statement_has_happened_or_not(kind):
+    whole, held = kind(), []
+    with whole.open() as db:
+        for text in FEW:
+            held.append(contents(db))
+            db.sql(text)
+        held.append(contents(db))
+    failed = 0
+    for call in range(1, whole.steps() + 1, 5):
+        place = kind()
+        db = place.open()
+        place.fails(call, errno.EIO)
+        for number, text in enumerate(FEW):
+            try:
+                db.sql(text)
+            except ivm.StorageError:
+                failed += 1
+                place = place.left()
+                db = place.open()
+                found = contents(db)
+                assert found in held[number : number + 2], (call, text)
+                if found == held[number]:
+                    db.sql(text)
+            assert contents(db) == held[number + 1], (call, text)
+        assert place.contents() == held[-1]
+    assert failed > 3
 
 
 @pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO, "short"])

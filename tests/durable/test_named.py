@@ -96,6 +96,18 @@ def test_what_was_told_and_not_acknowledged_is_told_again_also_all_rows(place):
         assert _told(db.subscribe("revenue", name="etl")) == []
 
 
+def test_of_views_of_one_plan_the_one_that_is_listened_to_keeps_what_was_not_acknowledged(place):
+    db = place.open()
+    db.sql(MADE)
+    db.subscribe("SELECT city, sum(price) AS total FROM sale GROUP BY city", name="etl").close()
+    for price in range(10, 20):  # while shards are saved
+        db.sql("UPDATE sale SET price = ? WHERE id = 1", [price])
+    db.sql("CHECKPOINT; DELETE FROM sale WHERE id = 2")
+    with place.left().open() as found:
+        etl = found.subscribe("SELECT city, sum(price) AS total FROM sale GROUP BY city", name="etl")
+        assert len(_told(etl)) == 21
+
+
 def test_a_name_has_one_who_listens_and_one_view(place):
     with place.open() as db:
         db.sql(MADE)

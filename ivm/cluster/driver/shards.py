@@ -37,7 +37,7 @@ _NONE: Mapping[str, float] = MappingProxyType({})
 class Shards(NotWhole):
     """Tables and views over shards, as of a published version."""
 
-    plans_again, recursion_limit = True, MOST_ROUNDS
+    keeps_unnamed, plans_again, recursion_limit = True, True, MOST_ROUNDS
 
     def __init__(self, transport: Transport, ledger: Ledger, history: int) -> None:
         self.transport = transport
