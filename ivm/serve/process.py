@@ -6,10 +6,10 @@ import gc
 import os
 import sys
 
-ENVIRONMENT = {"MIMALLOC_PURGE_DELAY": "0", "MALLOC_MMAP_THRESHOLD_": "1048576"}
-"""What allocators are to find: what is freed goes back to the system at once, from a megabyte on where it is not
-Arrow's (see `keep_freed_pages`). Threads that come and go each leave pages behind otherwise, two to three times as much
-as is in use, and arrays that grow leave gaps. Commits of 100,000 rows pay for that, which come seldom by a door.
+ENVIRONMENT = {"MIMALLOC_PURGE_DELAY": "0", "MALLOC_MMAP_THRESHOLD_": "131072"}
+"""What allocators are to find: what is freed goes back to the system at once, from 128 KiB on where it is not Arrow's
+(see `keep_freed_pages`). Threads that come and go each leave pages behind otherwise, two to three times as much as is
+in use, and arrays that grow leave gaps. Commits of 100,000 rows pay for that, which come seldom by a door.
 """
 _TURN_SECONDS = 5e-4
 """After so long a thread lets others have the interpreter, a tenth of what Python does by itself: a commit takes less
