@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import duckdb
@@ -77,10 +78,11 @@ def _loaded(core: Core, statement: Insert) -> int | None:
     if conflict is not None and not _is_by_key_alone(table, conflict):
         return None
 
-    def rows(given: Sequence[str]) -> tuple[Sequence[str], str]:
+    def rows(given: Sequence[str], text: str) -> tuple[Sequence[str], str]:
         columns = columns_to_insert(statement, table, given)
         check_width(table, columns, len(given))
-        return columns, rows_to_insert(statement, table, columns)
+        of = replace(statement, query=replace(statement.query, text=text))
+        return columns, rows_to_insert(of, table, columns)
 
     loaded = core.loads.insert(table, statement.query.text, rows, ignores=conflict is not None)
     core.settle()
@@ -227,7 +229,7 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     if core.loads is not None and core.settings.zone == UTC:
         if progress is not None:
             progress(Progress(table.name, 0, 0))
-        loaded = core.loads.insert(table, text, lambda given: (given, text))
+        loaded = core.loads.insert(table, text, lambda given, text: (given, text))
         if loaded is not None:
             return counted(loaded)
     rows = 0

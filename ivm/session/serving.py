@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from ivm.catalog.schema import Table
 
-Form = Callable[[Sequence[str]], tuple[Sequence[str], str]]
-"""Told what columns a query has, it gives those of a table that these are for, and the SELECT of the table's rows."""
+Form = Callable[[Sequence[str], str], tuple[Sequence[str], str]]
+"""Told what columns a query has, and a text of it, it gives those of a table that these are for, and the SELECT of the
+table's rows.
+"""
 
 
 class Checkpoints(Protocol):

@@ -84,6 +84,18 @@ def heard(core: Core, of: str, params: Parameters | None, *, lasts: bool = False
             forget_unheard(core)
 
 
+@contextmanager
+def held(core: Core, text: str) -> Iterator[str]:
+    """The name of an unnamed view of a query, in DuckDB's dialect, which is there meanwhile. Raises as `heard` does."""
+    with core.definitions:
+        core.check_writable()
+        core.begin_defining(None)
+        try:
+            yield _unnamed(core, text, lasts=core.engine.is_remote)
+        finally:
+            forget_unheard(core)
+
+
 def present(core: Core, heard: Heard, held: ViewRows, time: int) -> Callable[[], Piece]:
     """What gives the rows that are heard of, at present, as changes at a time, without the lock, which the caller has.
 

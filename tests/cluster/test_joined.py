@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from threading import Event
 from unittest.mock import patch
 
 import pytest
 
 import ivm
+from ivm.cluster.driver import loader
 from ivm.cluster.driver.loader import Loader
+from ivm.cluster.driver.transport import InProcess
+from ivm.session import subscribed_queries
+from ivm.session.database import core_of
+from ivm.subscriptions.unnamed import unnamed
 from tests.cluster import over_copies
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.test_selecting import TABLES, nothing_comes_here, said, same
@@ -200,3 +208,89 @@ def test_random_joins(pair, seed):
             assert said(db, f"INSERT INTO bag {text}") == said(one, f"INSERT INTO bag {text}"), text
             assert said(db, "FROM bag") == said(one, "FROM bag"), text
     assert 3 < len(loads) < 25
+
+
+def exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are many, and shards are as if they were elsewhere."""
+    monkeypatch.setattr(loader, "MANY", 1)
+    monkeypatch.setattr(InProcess, "is_remote", True)
+
+
+def test_shards_exchange_the_rows_of_joins_that_read_many(pair, monkeypatch):
+    one, db = pair
+    exchanges(monkeypatch)
+    by_the_driver = [text for text in OF_ALL if any(word in text for word in ("FULL", "weight", "first(", "ROLLUP"))]
+    for text in [*OF_ALL, "SELECT x.a, y.b FROM bag AS x JOIN bag AS y ON x.b + 1 = y.b WHERE x.b < 5"]:
+        for statement in (f"INSERT INTO bag {text}", f"CREATE OR REPLACE TABLE made (x, y) AS {text}"):
+            with nullcontext() if text in by_the_driver else nothing_comes_here(db):
+                found = said(db, statement)
+            assert found == said(one, statement), text
+            assert not unnamed(core_of(db).catalog)
+    same(one, db)
+
+
+def test_what_fails_after_shards_have_exchanged_rows_leaves_nothing(pair, monkeypatch):
+    one, db = pair
+    exchanges(monkeypatch)
+    joined = "FROM sale AS a JOIN sale AS b ON a.price = b.id"
+    for text in (
+        f"INSERT INTO kept (id, price, note) SELECT a.id % 3, a.price, b.id {joined}",
+        f"INSERT INTO kept (id, price, note) SELECT a.id, nullif(a.price, 2), b.id {joined}",
+        f"INSERT INTO bag SELECT a.city, a.id / (b.id - 1 - b.id + 1) {joined}",
+        f"INSERT INTO bag SELECT a.city, a.city {joined}",
+        f"INSERT INTO bag SELECT a.city {joined}",
+        f"CREATE TABLE bag AS SELECT a.city {joined}",
+        f"CREATE TABLE another AS SELECT a.city::INTEGER AS c {joined}",
+    ):
+        time = db.time
+        assert said(db, text) == said(one, text), text
+        assert not unnamed(core_of(db).catalog)
+        assert db.time == time, text
+    same(one, db)
+
+
+def test_others_commit_while_shards_exchange_rows(monkeypatch):
+    exchanges(monkeypatch)
+    with ivm.connect(shards=3, compile="off") as db:
+        db.sql(TABLES)
+        done = Event()
+
+        def sell() -> None:
+            for number in range(100, 140):
+                db.apply({"sale": [{"id": number, "city": "Rom", "price": number % 40, "at": None}]})
+            done.set()
+
+        with ThreadPoolExecutor(1) as pool:
+            selling, times = pool.submit(sell), 0
+            while not done.is_set() or not times:
+                db.sql("INSERT INTO bag SELECT a.city, b.id FROM sale AS a JOIN sale AS b ON a.price = b.id")
+                times += 1
+            selling.result()
+        assert not unnamed(core_of(db).catalog)
+        db.verify()
+        rows = db.sql("SELECT count(*) FROM bag").fetchone()
+        assert rows is not None
+        assert rows[0] >= 10 * times
+
+
+class _Killed(BaseException):
+    """Ends a driver, which tidies nothing."""
+
+
+def test_the_view_that_a_killed_driver_leaves_goes_on_with_the_same_statement(monkeypatch):
+    exchanges(monkeypatch)
+    monkeypatch.setattr(over_copies.OverCopies, "is_remote", True)
+    folder, text = MemoryFolder(), "INSERT INTO bag SELECT a.city, b.id FROM sale AS a JOIN sale AS b ON a.price = b.id"
+    over_copies.connect(folder, 3).sql(TABLES)
+    with (
+        patch.object(Loader, "_commit", side_effect=_Killed),
+        patch.object(subscribed_queries, "forget_unheard"),
+        pytest.raises(_Killed),
+    ):
+        over_copies.connect(folder).sql(text)
+    with over_copies.connect(folder) as db:
+        assert len(unnamed(core_of(db).catalog)) == 1
+        assert db.sql("SELECT count(*) FROM bag").fetchall() == [(0,)]
+        assert db.sql(text).fetchall() == [(10,)]
+        assert not unnamed(core_of(db).catalog)
+        db.verify()

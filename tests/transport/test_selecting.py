@@ -13,8 +13,11 @@ from pyspark.sql import SparkSession
 
 import ivm
 import ivm.spark
+from ivm.cluster.driver import loader
+from ivm.session.database import core_of
 from ivm.spark.cluster import carrier_of
 from ivm.spark.database import SparkDatabase
+from ivm.subscriptions.unnamed import unnamed
 from tests.cluster import test_writing as writing
 from tests.cluster.test_joined import OF_SHARDS as JOINED
 from tests.cluster.test_selecting import OF_ALL, OF_SHARDS, TABLES, WRONG, nothing_comes_here, said, same
@@ -61,6 +64,18 @@ def test_it_takes_no_job_where_the_processes_of_shards_are_reached(pair, spark, 
     monkeypatch.setattr(transport, "_reached", lambda: None)
     assert said(db, text) == said(one, text)
     assert len(jobs()) > len(before)
+    same(one, db)
+
+
+def test_shards_exchange_the_rows_of_joins_that_read_many(pair, monkeypatch):
+    one, db = pair
+    monkeypatch.setattr(loader, "MANY", 1)
+    for text in ("INSERT INTO bag {}", "CREATE OR REPLACE TABLE joined (x, y) AS {}"):
+        statement = text.format("SELECT a.city, b.id FROM sale AS a JOIN sale AS b ON a.price = b.id")
+        with nothing_comes_here(db):
+            found = said(db, statement)
+        assert found == said(one, statement)
+    assert not unnamed(core_of(db).catalog)
     same(one, db)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from ivm.catalog.errors import ClusterError, Error
+from ivm.catalog.errors import ClusterError, Error, StorageError
+from ivm.catalog.names import quoted
 from ivm.catalog.schema import Table
 from ivm.cluster.driver.driver import Driver
 from ivm.cluster.planning.planning import planned_over
@@ -22,11 +24,14 @@ from ivm.engine.transaction import Change
 from ivm.engine.under_way import Also
 from ivm.session.core import Core
 from ivm.session.serving import Form
+from ivm.session.subscribed_queries import held
 
 if TYPE_CHECKING:
     from ivm.cluster.queries.own_queries import OwnQuery
 
 _told = logging.getLogger("ivm")
+MANY = 1 << 20
+"""From so many rows on that a query reads shards exchange them; the driver has sooner joined fewer."""
 Load = Callable[[Table, Any], int | None]
 """Puts rows that the transport has into a table; how many. None: they are to come in another way."""
 
@@ -45,7 +50,7 @@ class Loader:
         columns = self.columns_of(query)
         if columns is None:
             return None
-        names, text = form(columns)
+        names, text = form(columns, query)
         if ignores:
             from ivm.cluster.queries.own_queries import unmet_texts  # noqa: PLC0415  DuckDB, which not all need
 
@@ -53,7 +58,10 @@ class Loader:
             if unmet is None:
                 return None
             query, text = unmet
-        return self.load(table, query, text, self._commit)
+        count = self.load(table, query, text, self._commit)
+        if count is not None or ignores:
+            return count
+        return self._load_exchanged(table, query, lambda text: form(columns, text)[1], self._commit)
 
     def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
         """See `ivm.session.serving.Loads`."""
@@ -66,7 +74,8 @@ class Loader:
                 self.driver.beginnings = {}
             return self._count(table)
 
-        return self.load(table, query, query, begin)
+        count = self.load(table, query, query, begin)
+        return self._load_exchanged(table, query, lambda text: text, begin) if count is None else count
 
     def told(self, query: str, form: str) -> pa.Table | None:
         """See `ivm.session.serving.Loads`."""
@@ -107,6 +116,35 @@ class Loader:
             return None
         with self.core.lock:
             return load(table, Selection(table, found.reads)) if found.is_current() else None
+
+    def _load_exchanged(self, table: Table, query: str, form: Callable[[str], str], load: Load) -> int | None:
+        """As `load`, of a query for which shards exchange rows: those of a view of it, which is there meanwhile.
+
+        None also where so few rows are read that they are as soon joined by the driver. Cost: that of the view.
+        """
+        if not self._is_worth_a_view(query):
+            return None
+        with ExitStack() as meanwhile:
+            try:
+                view = meanwhile.enter_context(held(self.core, query))
+            except (ClusterError, StorageError):
+                raise
+            except Error:  # which is about a view: whoever answers the query says what is wrong with it
+                return None
+            text = f"SELECT * FROM {quoted(view)}"
+            return self.load(table, text, form(text), load)
+
+    def _is_worth_a_view(self, query: str) -> bool:
+        """Whether a query with joins or groups reads many rows, in other processes, and a view has the very same."""
+        found = self._own(query) if self.driver.is_remote else None
+        if found is None or not found.joined:
+            return False
+        from ivm.cluster.queries.own_queries import relation_of  # noqa: PLC0415  as above
+
+        with self.core.lock:
+            rows = self.driver.sizes()
+        names = [each.name for each in found.read.values()]
+        return sum(rows[name] for name in names) >= MANY and relation_of(query, self.core.catalog.fixed()) is not None
 
     def _own(self, query: str, form: str = "") -> OwnQuery | None:
         """A query as one that each shard can answer from its own rows, with what a `form` tells of its columns."""

@@ -27,6 +27,7 @@ from ivm.sql.bind.query import bind, has_answer
 from ivm.sql.ir.rebuild import nodes, rebuilt, scalars_of
 from ivm.sql.ir.relation import Get, Reduce, Relation
 from ivm.sql.ir.scalar import Scalar, walk
+from ivm.subscriptions.unnamed import is_unnamed
 from ivm.trace.columns.arrow import arrow_type
 from ivm.transform.pipeline import optimize
 
@@ -147,7 +148,7 @@ def _is_read(
     entry = catalog.find(name)
     if key(name) in known:
         return True
-    if entry is None or is_own(entry.name):
+    if entry is None or (is_own(entry.name) and not is_unnamed(entry.name)):
         return False
     if isinstance(entry, Table) or entry.maintained:
         found.read[name] = entry
