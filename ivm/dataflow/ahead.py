@@ -70,8 +70,6 @@ class Ahead:
         self.at = at
         self._arenas = arenas
         self._tables: dict[Form, _Table] = {}
-        self._now: _Table | None = None
-        """That of what has come in."""
 
     def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
         """Begin the walks of steps that are `due` and not `mixed`; those of which nothing comes are not due any more.
@@ -81,27 +79,24 @@ class Ahead:
         table = self._tables.get(coming.form)
         if table is not None and table.noted:
             table = self._tables[coming.form] = table.changed()
-        self._now = table
         if table is not None and len(table.walks) > 1 and due.count(1, self.at) >= LEAST_DUE:
             table.begin(coming, due, mixed)
 
     def note(
         self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
     ) -> None:
-        """A step was stepped by these inputs, after `begin`: see to it that its walks are begun the next time, if they
-        can be.
-        """
-        tables, table = self._tables, self._now
+        """A step was stepped by these inputs: see to it that its walks are begun the next time, if they can be."""
+        tables = self._tables
+        table = tables.get(coming.form)
         if table is None:
             if len(tables) >= _MOST_FORMS:
                 del tables[next(iter(tables))]
-            table = self._now = tables[coming.form] = _Table((), len(coming.deltas), {}, self._arenas)
+            table = tables[coming.form] = _Table((), len(coming.deltas), {}, self._arenas)
         table.note(place, node, inputs, onward, coming)
 
     def forget(self) -> None:
         """Ask all steps anew: the graph has changed."""
         self._tables.clear()
-        self._now = None
 
 
 class _Walk(NamedTuple):
@@ -187,11 +182,9 @@ class _Table:
         self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
     ) -> None:
         """See `Ahead.note`: `changed` does what comes of it."""
-        numbers = self._of.get(place)
-        if numbers is not None:
-            for number in numbers:
-                if self.walks[number].way.begun is not None:
-                    self.noted[place] = ()  # it goes another way by now
+        if place in self._of:
+            if any(self.walks[number].way.begun is not None for number in self._of[place]):
+                self.noted[place] = ()  # it goes another way by now
             return
         left, before = self._left.get(place, (0, 0))
         if left or len(self.walks) >= _MOST_WALKS:
