@@ -75,23 +75,25 @@ def heard(core: Core, of: str, params: Parameters | None, *, lasts: bool = False
         return
     if cut is None:
         _check_query(text)
-    with core.definitions:
-        core.check_writable()
-        core.begin_defining(None)
-        try:
-            yield (None if cut is None else _of_unnamed(core, cut, lasts)) or Heard(_unnamed(core, text, lasts))
-        finally:
-            forget_unheard(core)
+    with _making(core):
+        yield (None if cut is None else _of_unnamed(core, cut, lasts)) or Heard(_unnamed(core, text, lasts))
 
 
 @contextmanager
-def held(core: Core, text: str) -> Iterator[str]:
+def unnamed_view(core: Core, text: str) -> Iterator[str]:
     """The name of an unnamed view of a query, in DuckDB's dialect, which is there meanwhile. Raises as `heard` does."""
+    with _making(core):
+        yield _unnamed(core, text, lasts=core.engine.is_remote)
+
+
+@contextmanager
+def _making(core: Core) -> Iterator[None]:
+    """Unnamed views are made, which are there meanwhile, and for as long as somebody listens."""
     with core.definitions:
         core.check_writable()
         core.begin_defining(None)
         try:
-            yield _unnamed(core, text, lasts=core.engine.is_remote)
+            yield
         finally:
             forget_unheard(core)
 

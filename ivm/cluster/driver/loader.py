@@ -24,7 +24,7 @@ from ivm.engine.transaction import Change
 from ivm.engine.under_way import Also
 from ivm.session.core import Core
 from ivm.session.serving import Form
-from ivm.session.subscribed_queries import held
+from ivm.session.subscribed_queries import unnamed_view
 
 if TYPE_CHECKING:
     from ivm.cluster.queries.own_queries import OwnQuery
@@ -126,7 +126,7 @@ class Loader:
             return None
         with ExitStack() as meanwhile:
             try:
-                view = meanwhile.enter_context(held(self.core, query))
+                view = meanwhile.enter_context(unnamed_view(self.core, query))
             except (ClusterError, StorageError):
                 raise
             except Error:  # which is about a view: whoever answers the query says what is wrong with it
