@@ -54,6 +54,8 @@ class DirectoryFolder:
                     f"cannot write {self.where(name)}: {error.strerror}; a cluster's root needs a directory that can "
                     "be written, of a file system with hard links; give another one"
                 ) from error
+            finally:
+                there.remove(aside)
             there.sync_names()
             return True
 
@@ -90,15 +92,16 @@ class DirectoryFolder:
 
     @contextmanager
     def _writing(self, name: str, pieces: Iterable[bytes | memoryview]) -> Iterator[tuple[OpenDirectory, str, str]]:
-        """Likewise, with what the file is called whose bytes are there by now, synced; that name is gone after this."""
+        """Likewise, with what the file is called whose bytes are there by now, synced; on any error it is gone."""
         _make((self._path / name).parent)
         with self._beside(name) as (there, last):
             aside = aside_of(last, f".{token_hex(8)}")
             try:
                 there.put(aside, pieces)
                 yield there, aside, last
-            finally:
+            except BaseException:
                 there.remove(aside)
+                raise
 
 
 def _make(directory: Path) -> None:
