@@ -169,9 +169,10 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
-        if len(rows) <= _READ and (few := self._few_texts(index, rows)) is not None:
-            return Column(self._dictionary.codes_of(few))
-        if (texts := self.texts(index, rows)) is not None:
+        if len(rows) <= _READ:
+            if (few := self._few_texts(index, rows)) is not None:
+                return Column(self._dictionary.codes_of(few))
+        elif (texts := self.texts(index, rows)) is not None:
             return self._dictionary.encode_texts(texts)
         distinct, places = ascending(rows)
         found = self._converted(index, self._taken(index, distinct))
@@ -237,14 +238,9 @@ class ColdColumns:
 
     def _few_texts(self, index: int, rows: Array) -> list[bytes] | None:
         """The texts of a few rows; None where one is not known, or NULL."""
-        pieces, found = self._rows.pieces, list[bytes]()
-        for row in rows.tolist():
-            number = pieces.piece_of(row)
-            lie = self._texts_in(number, index)
-            if lie is None:
-                return None
-            found.append(lie.text(row - pieces.start(number)))
-        return found
+        found = [self.text(index, row) for row in rows.tolist()]
+        texts = [text for text in found if text is not None]
+        return texts if len(texts) == len(found) else None
 
     def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
         """Where the texts of a batch lie."""
