@@ -99,40 +99,42 @@ def goes_on(db: ShardedDatabase) -> None:
     assert len(db.verify()) == 2
 
 
-@pytest.mark.parametrize("in_folder", [False, True])
-def test_of_a_directory_the_driver_has_a_stretch(one, in_folder):
-    path, expected = one
-    brought: list[tuple[set[str], int]] = []
+@pytest.fixture(params=["in memory", "in a folder"])
+def new(request):
+    """A database over three shards that has nothing."""
+    in_folder = request.param == "in a folder"
     db = over_copies.connect(MemoryFolder(), 3) if in_folder else ivm.connect(shards=3, compile="off")
     assert isinstance(db, ShardedDatabase)
     with db:
+        yield db
+
+
+def test_of_a_directory_the_driver_has_a_stretch(one, new):
+    path, expected = one
+    brought: list[tuple[set[str], int]] = []
+    with watched(brought):
+        new.restore(path)
+    assert contents(new) == expected
+    assert len(brought) > 5
+    alone = [rows for names, rows in brought if "worker" in names]
+    assert len(alone) == 1, "they refer to each other"
+    assert max(rows for names, rows in brought if "worker" not in names) <= 400
+    goes_on(new)
+
+
+def test_of_other_shards_each_sends_a_stretch(one, new):
+    path, expected = one
+    brought: list[tuple[set[str], int]] = []
+    new.restore(path)
+    for shards in (2, 4):
+        brought.clear()
         with watched(brought):
-            db.restore(path)
-        assert contents(db) == expected
-        assert len(brought) > 5
-        alone = [rows for names, rows in brought if "worker" in names]
-        assert len(alone) == 1, "they refer to each other"
-        assert max(rows for names, rows in brought if "worker" not in names) <= 400
-        goes_on(db)
-
-
-@pytest.mark.parametrize("in_folder", [False, True])
-def test_of_other_shards_each_sends_a_stretch(one, in_folder):
-    path, expected = one
-    brought: list[tuple[set[str], int]] = []
-    db = over_copies.connect(MemoryFolder(), 3) if in_folder else ivm.connect(shards=3, compile="off")
-    assert isinstance(db, ShardedDatabase)
-    with db:
-        db.restore(path)
-        for shards in (2, 4):
-            brought.clear()
-            with watched(brought):
-                db.rescale(shards)
-            assert contents(db) == expected
-            assert sum("task" in names for names, _ in brought) > 1
-            assert sum("worker" in names for names, _ in brought) == 1
-            assert not any(rows for _, rows in brought)
-        goes_on(db)
+            new.rescale(shards)
+        assert contents(new) == expected
+        assert sum("task" in names for names, _ in brought) > 1
+        assert sum("worker" in names for names, _ in brought) == 1
+        assert not any(rows for _, rows in brought)
+    goes_on(new)
 
 
 def test_tables_come_after_those_that_they_refer_to():
