@@ -33,13 +33,17 @@ OFFSET_BYTES, BYTES, OFFSETS = SIZE, ROOM, VALID_ROOM
 The first offset lies at ADDRESS; of the texts of a dictionary, whose codes have a WIDTH, at OFFSETS. WIDTH is 0 of
 other texts, and OFFSET_BYTES of all else that has no STRIDE."""
 
+ADDED, REMOVED = ROOM, VALID_ROOM
+"""What it says of diffs besides: how many are +1, and how many -1."""
+
 PLACE, LOOK, REQUIRED, STEP, FIRST, LAST = range(6)
 """What a test of a column says: which child of the batch it is, how to look at its values, whether none may be NULL,
 what `STRIDE` is to be, and two numbers: of values in one word the least and the largest; of decimals of two words what
 they must stay below, its low word and its high one; of texts the bytes of an offset, and whether they are UTF-8; of
 codes the bytes of a code, and of an offset of the dictionary's texts."""
-ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES = range(6)
-"""How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary."""
+ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES, DIFFS = range(7)
+"""How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary, at
+diffs, of 8 bytes."""
 TEST, IDENTITY = 6, 5
 """How many words a test has; and those that say which dictionary it is: three buffers, the offset, the length."""
 NUMBER, KNOWN_AS = IDENTITY, IDENTITY + 1
@@ -140,6 +144,18 @@ def _locate_texts(array: Any, size: Any, place: Ints) -> None:
     place[STRIDE] = place[SEEN] = place[WIDTH] = place[PIECES] = 0
     place[ADDRESS], place[BYTES] = offsets + size * _word(array, OFFSET), data
     place[OFFSET_BYTES] = size if offsets != 0 and data != 0 else 0
+
+
+@part()
+def _count_diffs(array: Any, rows: Any, place: Ints) -> None:
+    """How many of the values of an array are +1, and how many -1."""
+    address = _word(_word(array, BUFFERS), 1) + 8 * _word(array, OFFSET)
+    added = removed = np.int64(0)
+    for row in range(rows):
+        diff = _word(address, row)
+        added += np.int64(diff == 1)
+        removed += np.int64(diff == -1)
+    place[ADDED], place[REMOVED] = added, removed
 
 
 @part(inline=True)
@@ -353,6 +369,8 @@ def examine(exported: Ints, places: Ints, rows: int, first: int, step: int) -> i
             _locate_texts(array, tests[column, FIRST], places[column])
         else:
             _locate(array, tests[column, STEP], nulls, places[column])
+        if tests[column, LOOK] == DIFFS:
+            _count_diffs(array, rows, places[column])
     if step == 1:
         _release(exported)
     return found
