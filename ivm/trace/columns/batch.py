@@ -248,10 +248,11 @@ class Batch(Source):
         return _arrays(self.rows.column(index))
 
     def _computed(self, index: int, function: TextFunction) -> Column:
-        if self._room is not None and (number := self.number_of(index, function)) >= 0:
-            known = self._place(number)
-            if known[STRIDE] and not known[VALIDITY]:
-                return self._there(known, function.type.physical)
+        wanted = self._readers.wanted
+        if wanted is not None and self._room is not None and (number := wanted.known(index, function)) >= 0:
+            there = self._place(number)
+            if there[STRIDE] and not there[VALIDITY]:
+                return self._there(there, function.type.physical)
         place = self._place(index)
         if index not in self._made and not place[STRIDE] and self._reads_bytes(index, function.light):
             reader = self._readers.each[index]

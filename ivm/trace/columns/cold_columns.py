@@ -170,10 +170,7 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
-        if len(rows) <= _READ:
-            if (few := self._few_texts(index, rows)) is not None:
-                return Column(self._dictionary.codes_of(few))
-        elif (texts := self.texts(index, rows)) is not None:
+        if (texts := self.texts(index, rows)) is not None:
             return self._dictionary.encode_texts(texts)
         distinct, places = ascending(rows)
         found = self._converted(index, self._taken(index, distinct))

@@ -53,11 +53,15 @@ class WantedTexts:
             self._codes.add(index)
             self._is_stale = True
 
-    def number_of(self, index: int, function: TextFunction) -> int:
-        """The number of a function of column `index`, which is wanted from now on; -1 if there are too many."""
+    def known(self, index: int, function: TextFunction) -> int:
+        """The number of a function of column `index`; -1 if it has none."""
         if self._is_stale:
             self._lay()
-        number = self._numbers.get((index, id(function)), -1)
+        return self._numbers.get((index, id(function)), -1)
+
+    def number_of(self, index: int, function: TextFunction) -> int:
+        """The same of one that is wanted from now on; -1 if there are too many."""
+        number = self.known(index, function)
         if number < 0 and index in self._texts and None in self._functions:
             self._functions[self._functions.index(None)] = index, ref(function, self._forget)
             self._lay()

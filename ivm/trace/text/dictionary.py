@@ -265,12 +265,9 @@ class TextDictionary(TextMemory):
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
-        return self.codes_of([text.encode(errors=ANY_BYTES) for text in texts])
-
-    def codes_of(self, texts: Sequence[bytes]) -> Codes:
-        """The same, of texts as bytes."""
-        offsets = np.array([0, *accumulate(map(len, texts))], np.int64)
-        return self.encode_parts(np.frombuffer(b"".join(texts), np.uint8), offsets)
+        there = [text.encode(errors=ANY_BYTES) for text in texts]
+        offsets = np.array([0, *accumulate(map(len, there))], np.int64)
+        return self.encode_parts(np.frombuffer(b"".join(there), np.uint8), offsets)
 
     def read(self, wanted: Ints, rows: Ints, lies: Ints, pieces: Ints, room: Ints, places: Ints) -> None:
         """Find what is known of few texts, and of functions of them, adding nothing; see `read_texts`."""
