@@ -14,12 +14,12 @@ import pytest
 
 import ivm
 from ivm.results.result import tuples_of
+from ivm.session import database, statements
 from ivm.session import row_statements as plain_rows_module
-from ivm.session import statements
 from ivm.session.core import Core, engine_of
 from ivm.session.database import core_of
 from ivm.session.plain_inserts import insert_plain
-from ivm.session.row_statements import run_plain
+from ivm.session.row_statements import change_row, run_plain
 from ivm.session.statements import run_statement
 from ivm.sql.parse import parse
 from ivm.sql.plain_insert import PlainInsert
@@ -76,7 +76,13 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             counting.done.append(statement.text)
         return found
 
+    def changed(core: Core, text: str) -> ivm.Result | None:
+        if (found := change_row(core, text)) is not None:
+            counting.done.append(text)
+        return found
+
     monkeypatch.setattr(statements, "insert_plain", inserted)
+    monkeypatch.setattr(database, "change_row", changed)
     return counting.done
 
 
