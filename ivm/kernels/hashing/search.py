@@ -41,9 +41,9 @@ from ivm.kernels.types import Int32s, Ints
     NEAR_PLACES, NEAR_ROWS, RUN, RUN_PARTS, INDEX, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE,
 ) = range(32)  # fmt: skip
 """How far the search has come in the delta, how much it has found, whether each row found exactly one, how much of it
-is gathered, of how many keys it noted that their chains are full of dead rows, and how many it looked for in the run,
-but for those that were close to the one before; and which blocks of the run it holds, one more than the number of the
-first (0: none), and the number of the last.
+is gathered, of how many keys it noted that their chains are full of dead rows; how many keys it has looked for in the
+run, but for those that were close to the one before, which whoever begins it sets to zero when he has told of them; and
+which blocks of the run it holds, one more than the number of the first (0: none), and the number of the last.
 
 Then what it is given, addresses all of what is not a number: the rows of the delta; OUT, ROOM; the form of the key (see
 `hashing.keys`), its parts, and the words that they make; whether a key has at most one visible row; the sources of the
@@ -61,6 +61,8 @@ NO_ROOM, HIDDEN = -1, -4
 """Why the search stopped: no room for what a row finds; the run cannot be read by places."""
 MANY_DEAD = 4
 """Chains with at least so many rows that nobody sees any more are worth shortening."""
+WORTH_TELLING = 16
+"""Of so many keys that were looked for in a run its index is told: to tell it costs more than to look for them."""
 _WORD = np.int64(0)
 _MISSING = np.int64(-2)
 IN_RUN = np.int64(-16)
