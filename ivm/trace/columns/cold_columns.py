@@ -221,8 +221,9 @@ class ColdColumns:
         if len(rows) > _SCATTERED:
             return None
         if len(rows) <= _READ:
-            few = self._few_texts(index, rows)
-            return None if few is None else texts_of(few)
+            found = [self.text(index, row) for row in rows.tolist()]
+            few = [text for text in found if text is not None]
+            return texts_of(few) if len(few) == len(found) else None
         pieces, rows = self._rows.pieces, rows.astype(np.int64, copy=False)
         owners = np.searchsorted(pieces.starts, rows, side="right") - 1
         starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -233,12 +234,6 @@ class ColdColumns:
             mine = owners == number
             starts[mine], ends[mine] = lie.bounds(rows[mine] - pieces.start(number))
         return scattered(starts, ends)
-
-    def _few_texts(self, index: int, rows: Array) -> list[bytes] | None:
-        """The texts of a few rows; None where one is not known, or NULL."""
-        found = [self.text(index, row) for row in rows.tolist()]
-        texts = [text for text in found if text is not None]
-        return texts if len(texts) == len(found) else None
 
     def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
         """Where the texts of a batch lie."""
