@@ -62,6 +62,7 @@ class _Form:
 
 
 _STARTS = re.compile(r"\s*(?:SELECT|UPDATE|DELETE)\b", re.IGNORECASE)
+_CHANGES = re.compile(r"\s*(?:UPDATE|DELETE)\b", re.IGNORECASE)
 _PIECES = re.compile(  # what stands before a piece is looked at behind its first character, for which a search is fast
     r"""
       (?P<other> '(?<=[\w&]') | -- | /\* | \$ )       # texts of other kinds, comments, parameters
@@ -119,7 +120,33 @@ _READ: dict[type[exp.Expr], tuple[str, ...]] = {
 
 def plain_rows(text: str) -> PlainRows | None:
     """The statement of a text in DuckDB's dialect, if it is one of these and nothing follows; else None."""
-    if len(text) > _MOST_CHARACTERS or _STARTS.match(text) is None:
+    if _STARTS.match(text) is None:
+        return None
+    cut = _cut(text)
+    if cut is None:
+        return None
+    key, values = cut
+    form = _FORMS.take(key) or _form(key, text, values)
+    if form.tree is None:
+        _FORMS.put(key, form)
+        return None
+    for node, value in zip(form.literals, values, strict=True):
+        node.args["this"] = value
+    return PlainRows(text, form.tree, form.source, values, form)
+
+
+def row_by_key(text: str) -> tuple[ByKey, Sequence[str]] | None:
+    """What a text says of the row of a primary key, and its literals, if one came not long ago that says the same with
+    other literals, and was read as it is written; None for any other. Cost: 3 microseconds.
+    """
+    cut = None if _CHANGES.match(text) is None else _cut(text)
+    form = None if cut is None else _FORMS.get(cut[0])
+    return None if cut is None or form is None or form.by_key is None else (form.by_key, cut[1])
+
+
+def _cut(text: str) -> tuple[_Key, list[str]] | None:
+    """What stands between the literals of a text, and what they are; None if it is long, or holds what is not read."""
+    if len(text) > _MOST_CHARACTERS:
         return None
     pieces = _PIECES.split(text)
     if any(pieces[_OTHER::_STEP]):
@@ -133,14 +160,7 @@ def plain_rows(text: str) -> PlainRows | None:
         elif number is not None:
             values.append(number)
             pieces[place + 1] = ""
-    key = tuple(pieces)
-    form = _FORMS.take(key) or _form(key, text, values)
-    if form.tree is None:
-        _FORMS.put(key, form)
-        return None
-    for node, value in zip(form.literals, values, strict=True):
-        node.args["this"] = value
-    return PlainRows(text, form.tree, form.source, values, form)
+    return tuple(pieces), values
 
 
 def _form(key: _Key, text: str, values: Sequence[str]) -> _Form:

@@ -3,26 +3,27 @@
 Most walks of a small commit end early: nothing passes a filter, nobody is found by a key. To begin one from Python
 costs several times what it does. So before the first of the steps that need nothing but what comes in, and what lies
 before them, the walks of all of them are begun by one call of machine code. Steps of which nothing comes are done then;
-the others go on with what their walks have said.
+the others end with what comes of their walks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from time import perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
 
+from ivm.catalog.errors import NumericError
 from ivm.dataflow.node import Node
 from ivm.kernels.step.ahead import COMING, MEMBER, SAID, walk_ahead
 from ivm.operators.operator import Leading
 from ivm.operators.stage import Stage
-from ivm.operators.walk import Onward
+from ivm.operators.walk import Onward, Walk
 from ivm.operators.way import Begun, Way, flags_of
 from ivm.trace.columns.column import Array, Ints
-from ivm.trace.delta import Delta, Group, Layout
+from ivm.trace.delta import Delta, Group, Layout, concat_deltas
 from ivm.trace.route import Arenas, Route, listed_of
 
 MOST_ROWS = 1 << 11
@@ -36,6 +37,7 @@ _PATIENCE = 1 << 10
 _LISTED: list[Array | None] = []
 _pack_coming, _pack_member = Struct("3q").pack_into, Struct(f"{MEMBER}q").pack_into
 
+Step = Callable[[Sequence[Delta | None]], Delta | None]
 Form = tuple[tuple[Layout, int, bool], ...]
 """How what comes in lies: of each source its layout, its flags, and whether some rows come and others go."""
 
@@ -70,6 +72,7 @@ class Ahead:
         self.at = at
         self._arenas = arenas
         self._tables: dict[Form, _Table] = {}
+        self._begun: _Table | None = None
 
     def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
         """Begin the walks of steps that are `due` and not `mixed`; those of which nothing comes are not due any more.
@@ -79,34 +82,46 @@ class Ahead:
         table = self._tables.get(coming.form)
         if table is not None and table.noted:
             table = self._tables[coming.form] = table.changed()
+        self._begun = None
         if table is not None and len(table.walks) > 1 and due.count(1, self.at) >= LEAST_DUE:
+            self._begun = table
             table.begin(coming, due, mixed)
 
-    def note(
-        self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
-    ) -> None:
-        """A step was stepped by these inputs: see to it that its walks are begun the next time, if they can be."""
-        tables = self._tables
+    def step(
+        self, place: int, node: Node, inputs: Sequence[Delta | None], step: Step, onward: Onward | None, coming: Coming
+    ) -> Delta | None:
+        """What comes of a `step` by these inputs, which goes `onward`: of its walks, if all of them were begun.
+
+        If they were not, see to it that they are the next time, if they can be.
+        """
+        found = None if self._begun is None else self._begun.end(place, onward, coming)
+        if found is not None:
+            return concat_deltas(found)
+        delta, tables = step(inputs), self._tables
         table = tables.get(coming.form)
         if table is None:
             if len(tables) >= _MOST_FORMS:
                 del tables[next(iter(tables))]
             table = tables[coming.form] = _Table((), len(coming.deltas), {}, self._arenas)
         table.note(place, node, inputs, onward, coming)
+        return delta
 
     def forget(self) -> None:
         """Ask all steps anew: the graph has changed."""
         self._tables.clear()
 
 
-class _Walk(NamedTuple):
-    """A walk that can be begun: of a node, along a way, by the changes of a source, which are of a `variant` of the
-    first stage where that `varies`.
+class _Begin(NamedTuple):
+    """A walk that can be begun: of a node, along a way, which leads `onward`, by the changes of a source.
+
+    These are of a `variant` of the first stage where that `varies`.
     """
 
     place: int
     node: Node
+    walk: Walk
     way: Way
+    onward: Onward | None
     source: int
     varies: Stage | None
     variant: int
@@ -115,12 +130,12 @@ class _Walk(NamedTuple):
 class _Table:
     """The walks that are begun where what comes in, from so many sources, has one form."""
 
-    def __init__(self, walks: Sequence[_Walk], sources: int, left: dict[int, tuple[int, int]], arenas: Arenas) -> None:
+    def __init__(self, walks: Sequence[_Begin], sources: int, left: dict[int, tuple[int, int]], arenas: Arenas) -> None:
         """`left`: of each step that was asked in vain how often it is stepped before it is asked again, and how often
         it was the last time.
         """
         self.walks = walks
-        self.noted: dict[int, Sequence[_Walk]] = {}
+        self.noted: dict[int, Sequence[_Begin]] = {}
         """The walks of steps that are to be here, or of none that are not any more."""
         self._left, self._arenas = left, arenas
         self._of: dict[int, list[int]] = {}
@@ -171,17 +186,38 @@ class _Table:
                 if not self._members.item(other, SAID):  # it was begun, and nothing has come of it
                     walks[other].way.begun = Begun(coming.groups[walks[other].source], None, 0, None)
         for each, number in enumerate(found):
-            self._spent.append(number)
-            walk, route = walks[number], self._routes[number]
+            walk, route, said = walks[number], self._routes[number], self._members.item(number, SAID)
             route.take(arenas.give(each))
-            said = self._members.item(number, SAID)
+            if not said:  # it has but met what indexes learn from
+                walk.way.leave(route)
+                continue
+            self._spent.append(number)
             kept = listed[walk.source], told.get(number)
             walk.way.begun = Begun(coming.groups[walk.source], route, said, kept)
+
+    def end(self, place: int, onward: Onward | None, coming: Coming) -> list[Delta] | None:
+        """What comes of a step, in parts, if its walks were begun; else None."""
+        walks = [self.walks[number] for number in self._of.get(place, ())]
+        for walk in walks:
+            begun = walk.way.begun
+            if begun is None or begun.groups is not coming.groups[walk.source]:
+                return None
+            if walk.onward is not onward or not walk.walk.goes(walk.way):
+                return None
+        found = list[Delta]()
+        try:
+            for walk in walks:
+                found += walk.walk.along(walk.way, coming.deltas[walk.source].laid(walk.way.key[1]))
+        except NumericError:  # the operator says what that means
+            if onward is not None:
+                onward.stage.rows = 0
+            return None
+        return found if walks else None
 
     def note(
         self, place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
     ) -> None:
-        """See `Ahead.note`: `changed` does what comes of it."""
+        """A step was stepped by these inputs: see to it that its walks are begun, if they can be; see `changed`."""
         if place in self._of:
             if any(self.walks[number].way.begun is not None for number in self._of[place]):
                 self.noted[place] = ()  # it goes another way by now
@@ -218,15 +254,15 @@ class _Table:
 
 def _walks_of(
     place: int, node: Node, inputs: Sequence[Delta | None], onward: Onward | None, coming: Coming
-) -> Sequence[_Walk] | None:
+) -> Sequence[_Begin] | None:
     """The walks of a step, if all that it does begins with walks of what comes in, as it lies."""
     assert isinstance(node.operator, Leading), "others have no walks"
-    walks = list[_Walk]()
+    walks = list[_Begin]()
     for walk, delta in node.operator.walks(inputs, onward) or ():
         way, first = walk.way(delta), walk.stages[0]
         source = [number for number, groups in enumerate(coming.groups) if groups is delta.groups]
         if way is None or way.is_first or not source:
             return None
         varies = first if first.varies else None
-        walks.append(_Walk(place, node, way, source[0], varies, first.variant(delta)))
+        walks.append(_Begin(place, node, walk, way, onward, source[0], varies, first.variant(delta)))
     return walks or None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
 
-from ivm.dataflow.ahead import Ahead, coming
+from ivm.dataflow.ahead import Ahead, Step, coming
 from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
@@ -25,7 +25,7 @@ _MOST_WAYS = 1 << 8
 _ROUTED = 32
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
-_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], Onward]
+_Led = tuple[Step, Onward]
 _Step = tuple[Node, list[int], _Led | None]
 _ARENAS = 16
 """Of how many walks that are begun ahead something may come."""
@@ -117,6 +117,11 @@ class _Way:
                 if rows is not None and len(reader.inputs) == 1:
                     parts[reader] = delta.take(rows)
                     mixed[place] = 1
+
+
+def _order(node: Node) -> tuple[int, bool, int]:
+    """By which nodes are after what they read and wait for, and walks can be begun together: behind arrangements."""
+    return node.depth, isinstance(node.operator, Leading), node.number
 
 
 class Graph:
@@ -272,7 +277,8 @@ class Graph:
         begun: Ahead | None = None
         while (at := due.find(1, at + 1)) >= 0:
             node, readers, led = steps[at]
-            if comes is not None and (ahead := aheads.get(at)) is not None and ahead is not begun:
+            ahead = None if comes is None else aheads.get(at)
+            if comes is not None and ahead is not None and ahead is not begun:
                 begun = ahead
                 ahead.begin(comes, due, mixed)
                 if not due[at]:
@@ -291,15 +297,15 @@ class Graph:
                     marks.add(states)
                 if led is not None and (installation is not None or len(node.owners) > 1):
                     led = None
-                if led is None:
-                    delta = node.operator.step(inputs)
-                else:
-                    step, onward = led
+                step, onward = (node.operator.step, None) if led is None else led
+                if onward is not None:
                     onward.stage.rows = 0
+                if comes is None or ahead is None or mixed[at]:
                     delta = step(inputs)
+                else:
+                    delta = ahead.step(at, node, inputs, step, onward, comes)
+                if onward is not None:
                     gone = onward.stage.rows
-                if comes is not None and not mixed[at] and at in aheads:
-                    aheads[at].note(at, node, inputs, None if led is None else led[1], comes)
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
@@ -346,7 +352,7 @@ class Graph:
         routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
         own = frozenset(node for node in changed if node.level == level)
         way = _Way(level, routers, set(changed), self.marks, own, self._arenas)
-        for node in sorted(reached.difference(changed), key=attrgetter("depth", "number")):
+        for node in sorted(reached.difference(changed), key=_order):
             way.add(node)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}

@@ -17,29 +17,42 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.schema import Field, Schema
-from ivm.catalog.types import BIGINT, Kind
+from ivm.catalog.types import BIGINT, Kind, Physical
 from ivm.intake.nested_rows import NestedRows, rows_of
 from ivm.intake.python_rows import MOST_ROWS, PlainRows
 from ivm.intake.well_formed import SHOWN
 from ivm.kernels.memory.exported import (
+    ADDED,
     ANYTHING,
     CLOSER,
     CODES,
+    DIFFS,
     FRESH,
     IDENTITY,
     KNOWN_AS,
     LONGS,
+    LOOK,
     NUMBER,
     PAIRS,
+    REMOVED,
     SHORTS,
     TEXTS,
     examine,
     let_go,
 )
-from ivm.kernels.memory.places import WORDS
+from ivm.kernels.memory.places import ADDRESS, STRIDE, WORDS
 from ivm.trace.columns.arrow import is_direct
-from ivm.trace.columns.column import Ints
-from ivm.trace.columns.exported import ArrowRows, Exported, Located, one_batch, stride_of, taken_from
+from ivm.trace.columns.column import Ints, readonly
+from ivm.trace.columns.exported import (
+    ArrowRows,
+    Exported,
+    Located,
+    array_at,
+    memory_of,
+    one_batch,
+    stride_of,
+    taken_from,
+)
 from ivm.trace.helpers import LARGE, side_by_side
 
 TIME, DIFF = "_time", "_diff"
@@ -119,13 +132,14 @@ class FirstLook:
 class _Known(NamedTuple):
     """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
 
-    `places`: where the table's own columns are, None for where they are in the table, and nothing else is there;
-    `extra`: where times and diffs are.
+    `times`, `diffs`: the place of such a column, if there is one, and its number among those that are looked at, which
+    are the table's own and these. `extra`: the places of both, the last first.
     """
 
     schema: pa.Schema
-    places: list[int] | None
-    extra: list[int | None]
+    times: tuple[int, int] | None
+    diffs: tuple[int, int] | None
+    extra: Sequence[int]
     look: FirstLook
 
 
@@ -133,6 +147,8 @@ Updates = tuple[ArrowRows, Ints | None, Ints | None, Ints | None]
 """Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is known,
 where the columns of the rows lie (see `Batch.places`), which are a record batch then.
 """
+Taken = tuple[ArrowRows, Ints | None, Ints | None, Ints | None, bool]
+"""As `Updates`, and whether some diff may be another number than +1 and -1."""
 
 
 class _Form:
@@ -181,19 +197,21 @@ class AsItIs:
         self.plain = rows_of(fields)
         """What takes rows of plain values, where all types have such."""
 
-    def taken(self, data: Any) -> Updates | None:
+    def taken(self, data: Any, *, rows_alone: bool = False) -> Taken | None:
         """The data, if it can be taken as it is; else None, and others look closer.
 
-        As it comes: its diffs may be any numbers.
+        `rows_alone`: without times and diffs.
         """
         if not isinstance(data, _ARROW):
-            return self._plainly_taken(data)
+            return self._plainly_taken(data, rows_alone)
         schema, known = data.schema, self._last
         if known is None or not schema.equals(known.schema):
             known = self._learnt(schema)
             if known is None:
                 return None
             self._last = known
+        if rows_alone and known.extra:
+            return None
         located = known.look.at(data)
         if located is not None:
             return _parts(known, *located)
@@ -201,14 +219,14 @@ class AsItIs:
         is_well = len(batches) != 1 and all(known.look.at(batch) is not None for batch in batches)
         return _parts(known, data, None) if is_well else None
 
-    def _plainly_taken(self, data: Any) -> Updates | None:
+    def _plainly_taken(self, data: Any, rows_alone: bool) -> Taken | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
         named = data[0] if type(data) is list and data else data
         if type(named) is not dict or not named:
             return None
         known, names = self._forms, tuple(named)
         form = known[names] if names in known else self._form(names)
-        if form is None:
+        if form is None or (rows_alone and form.extra):
             return None
         columns = form.of_columns(data) if named is data else form.of_rows(data)
         if columns is None:
@@ -226,7 +244,7 @@ class AsItIs:
                     return None
             columns, times, diffs = columns[:own], numbers.get(TIME), numbers.get(DIFF)
         taken = form.plain.batch(len(columns[0]), columns)
-        return None if taken is None else (taken[0], times, diffs, taken[1])
+        return None if taken is None else (taken[0], times, diffs, taken[1], diffs is not None)
 
     def _form(self, names: tuple[Any, ...]) -> _Form | None:
         """How rows that have these names are read, which is not known yet."""
@@ -244,29 +262,52 @@ class AsItIs:
         if [name for name in names if name in own or name not in (TIME, DIFF)] != list(own):
             return None
         place_of = {name: place for place, name in enumerate(names)}
-        places = [place_of[name] for name in own]
-        extra = [place_of[name] if name in place_of and name not in own else None for name in (TIME, DIFF)]
-        numbers = [place for place in extra if place is not None]
-        placed = list(zip(places, self.fields, strict=True))
+        extra = [name for name in (TIME, DIFF) if name in place_of and name not in own]
+        placed = [(place_of[field.name], field) for field in self.fields]
         if (
             not all(is_direct(types[place], field.type) for place, field in placed)
-            or len(names) > len(places) + len(numbers)
-            or any(types[place] != pa.int64() for place in numbers)
+            or len(names) > len(own) + len(extra)
+            or any(types[place_of[name]] != pa.int64() for name in extra)
         ):
             return None
-        look = first_look(schema, placed + [(place, number_field(names[place])) for place in numbers])
-        return (
-            None if look is None else _Known(schema, None if places == list(range(len(names))) else places, extra, look)
+        look = first_look(
+            schema, placed + [(place_of[name], number_field(name)) for name in extra], counts=DIFF in extra
         )
+        if look is None:
+            return None
+        found = {name: (place_of[name], number) for number, name in enumerate(extra, len(own))}
+        places = sorted((place for place, _ in found.values()), reverse=True)
+        return _Known(schema, found.get(TIME), found.get(DIFF), places, look)
 
 
-def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Updates:
+def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Taken:
     """The table's own columns, times and diffs, and where the columns lie, of data in a form that is known."""
-    places = known.places
-    if places is None:
-        return data, None, None, addresses
-    times, diffs = [None if place is None else data.column(place).to_numpy() for place in known.extra]
-    return data.select(places), times, diffs, None if addresses is None else addresses[: len(places)]
+    times, diffs = known.times, known.diffs
+    if times is None and diffs is None:
+        return data, None, None, addresses, False
+    rows, own, is_open = data.num_rows, data, diffs is not None
+    found_times = None if times is None else _longs(data, rows, times, addresses)
+    found_diffs = None
+    if diffs is not None:
+        if addresses is not None:
+            added = addresses.item(diffs[1], ADDED)
+            is_open = added + addresses.item(diffs[1], REMOVED) != rows
+        if is_open or added != rows:
+            found_diffs = _longs(data, rows, diffs, addresses)
+    for place in known.extra:
+        own = own.remove_column(place)
+    return own, found_times, found_diffs, None if addresses is None else addresses[: own.num_columns], is_open
+
+
+def _longs(data: ArrowRows, rows: int, column: tuple[int, int], addresses: Ints | None) -> Ints:
+    """The values of a column of BIGINT without NULL: of which place, and which number among those with addresses."""
+    place, number = column
+    if rows and addresses is not None and (stride := addresses.item(number, STRIDE)):
+        there = array_at(memory_of(data), addresses.item(number, ADDRESS), Physical.INT64, rows, stride)
+        numbers: Ints = readonly(there)
+    else:
+        numbers = data.column(place).to_numpy()
+    return numbers
 
 
 def as_table(data: ArrowRows) -> pa.Table:
@@ -279,15 +320,20 @@ def number_field(name: str) -> Field:
     return Field(name, BIGINT, nullable=False)
 
 
-def first_look(schema: pa.Schema, placed: Sequence[tuple[int, Field]]) -> FirstLook | None:
+def first_look(schema: pa.Schema, placed: Sequence[tuple[int, Field]], *, counts: bool = False) -> FirstLook | None:
     """The look at columns of batches of a schema: at which place which field is, of which `is_direct` holds.
 
-    None if some column's values can only be looked at one by one.
+    `counts`: whether the last one has diffs, to be counted. None if some column's values can only be looked at one by
+    one.
     """
     types = schema.types
     tests = [_test(place, types[place], field) for place, field in placed]
     known = [test for test in tests if test is not None]
-    return FirstLook(np.array(known, np.int64)) if known and len(known) == len(tests) else None
+    if not known or len(known) < len(tests):
+        return None
+    if counts:
+        known[-1][LOOK] = DIFFS
+    return FirstLook(np.array(known, np.int64))
 
 
 def _test(place: int, given: pa.DataType, field: Field) -> list[int] | None:

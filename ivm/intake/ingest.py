@@ -121,11 +121,9 @@ class Intake:
         of `FirstLook` for the schema that came last; for others, and where that is not enough, some 50 microseconds for
         16 columns and the look of `check_well_formed`.
         """
-        taken = None if keys_only else self._as_it_is.taken(data)
+        taken = None if keys_only else self._as_it_is.taken(data, rows_alone=True)
         if taken is not None:
-            rows, times, diffs, addresses = taken
-            if times is None and diffs is None:
-                return self._generated(rows, addresses)
+            return self._generated(taken[0], taken[3])
         given = self._as_table(data)
         rows = self._complete(self._renamed(given), self._keys if keys_only else self.fields)
         return self._generated(rows, None)
@@ -141,10 +139,11 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            rows, times, diffs, _ = taken
+            rows, times, diffs, addresses, is_open = taken
             if self.generated is not None:
-                taken = self.generated.completed(rows), times, diffs, None
-            return taken if diffs is None else self._counted(taken, self.fields)
+                rows, addresses = self.generated.completed(rows), None
+            updates = rows, times, diffs, addresses
+            return self._counted(updates, self.fields) if is_open else updates
         given = self._renamed(self._as_table(data))
         table = given.table
         own = {field.name for field in self.fields}

@@ -16,7 +16,7 @@ from ivm.operators.group_step import NO_OUTPUT, OutputForm, what_stays
 from ivm.operators.stage import At, Leg, Reads, read_at
 from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import Ints
-from ivm.trace.delta import Delta, Source, plain_layout
+from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.keyed.group_table import NO_CELLS
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.route import Route
@@ -45,6 +45,7 @@ class ReduceLeg(Leg):
     """Rows are added up in groups; `places` are those of the columns of the key, then of the arguments."""
 
     is_end = True
+    tells = False
     goes_on = ()
     layout = _NOTHING
 
@@ -62,12 +63,6 @@ class ReduceLeg(Leg):
         """See `Words.words`."""
         request = what_stays(self._stage.form, self._key_form, self._places)
         return [REDUCE, *edges, groups, *request, *(0,) * (STEP - len(request))]
-
-    def begin(
-        self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]
-    ) -> object:
-        """See `Leg.begin`: a step begins once rows have come to the groups."""
-        return self._cells
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
         """See `Leg.asked`: a step, or room for its rows, for groups, or for cells."""

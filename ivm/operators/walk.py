@@ -33,13 +33,21 @@ class Walk:
         walk = self if onward is None or at_hand(delta.length) is not None else self.led(onward)
         way = walk._ways.get(walk.key(delta, 0))
         if way is not None:
-            passed = way.run(delta)
-            if isinstance(passed, list):
-                if not passed or way.end == len(walk.stages):
-                    return passed
-                passed = iter([(part, way.end, False) for part in passed])
-            return list(walk.after(way, passed))
+            return walk.along(way, delta)
         return [part for part in walk.parts(delta) if part.length]
+
+    def along(self, way: Way, delta: Delta) -> list[Delta]:
+        """The same of a delta that goes along a way of the first stages."""
+        passed = way.run(delta)
+        if isinstance(passed, list):
+            if not passed or way.end == len(self.stages):
+                return passed
+            passed = iter([(part, way.end, False) for part in passed])
+        return list(self.after(way, passed))
+
+    def goes(self, way: Way) -> bool:
+        """Whether this is the way that deltas of its key go, which may change with each that does."""
+        return self._ways.get(way.key) is way
 
     def led(self, onward: Onward) -> Walk:
         """The walk that goes onward."""

@@ -20,6 +20,7 @@ from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
 from ivm.session.plain_inserts import insert_row, insert_values
+from ivm.session.row_statements import change_row
 from ivm.session.statements import (
     in_steps,
     make_room,
@@ -111,12 +112,15 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         try:
             text = sql_text(text)
             if dialect == "duckdb":
-                inserted = self._inserted(text, params)
-                if inserted is not None:
-                    return inserted
+                done = self._done(text, params)
+                if done is not None:
+                    return done
             written = filled(text, params, dialect)
             if written is not text:
                 sql_text(written)
+                done = self._done(written, None) if dialect == "duckdb" else None
+                if done is not None:
+                    return done
             make_room()
             result = Result()
             for step in in_steps(written, dialect, transactions.names):
@@ -130,8 +134,10 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         finally:
             core.certain()  # errors tell of what there is, too
 
-    def _inserted(self, text: str, params: Parameters | None) -> Result | None:
-        """What an INSERT of values, as most are, has done; None, and nothing has changed, for any other text."""
+    def _done(self, text: str, params: Parameters | None) -> Result | None:
+        """What an INSERT of values has done, or an UPDATE or DELETE of one row by its key, written as most are; None,
+        and nothing has changed, for any other text.
+        """
         begun = self._transactions.begun
         if begun is None:
             core = self._core
@@ -140,7 +146,10 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         else:
             core = begun.core()
         try:
-            return insert_row(core, text) if params is None else insert_values(core, text, params)
+            if params is not None:
+                return insert_values(core, text, params)
+            done = insert_row(core, text)
+            return change_row(core, text) if done is None else done
         except BaseException as error:
             self._transactions.failed(error)
             raise

@@ -23,9 +23,10 @@ from ivm.results.result import Result, counted
 from ivm.session.core import Core
 from ivm.session.rows_of_view import MOST_KEYS, Found, found_in_view, index_of
 from ivm.sql.bind.rows import BoundRows, bind_rows
+from ivm.sql.by_key import ByKey
 from ivm.sql.ir.scalar import Column as Reference
 from ivm.sql.ir.scalar import Literal, Scalar, Value
-from ivm.sql.plain_rows import PlainRows
+from ivm.sql.plain_rows import PlainRows, row_by_key
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.stand_ins import with_huge
@@ -45,7 +46,7 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     probe of the key or a pass over the view.
     """
     try:
-        changed = _run_by_key(core, statement)
+        changed = _run_by_key(core, statement.by_key, statement.literals)
     except BaseException:
         statement.give_back()
         raise
@@ -74,13 +75,23 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     return None if columns is None else _given(bound, columns, zone)
 
 
-def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
+def change_row(core: Core, text: str) -> Result | None:
+    """Change the row of a key as a text says that differs from an earlier one in its literals alone; None, and nothing
+    has changed, for any other text.
+    """
+    known = row_by_key(text)
+    if known is None or core.catalog.types or not core.settings.names.is_plain:  # it might be read as another text
+        return None
+    return _run_by_key(core, *known)
+
+
+def _run_by_key(core: Core, said: ByKey | None, literals: Sequence[str]) -> Result | None:
     """Change the one row of a key, if it is there; None, and nothing has changed, where that is not for here."""
-    said, content = statement.by_key, core.catalog.content
+    content = core.catalog.content
     table = None if said is None else core.catalog.find(said.table)
     if said is None or not isinstance(table, Table) or core.settings.reads_otherwise(table.fields):
         return None
-    values = said.said(table, statement.literals)
+    values = said.said(table, literals)
     if values is None:
         return None
     with core.lock:

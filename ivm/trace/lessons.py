@@ -1,7 +1,8 @@
 """What searches have met, for what they search to learn from when a commit is sealed: a search changes nothing itself.
 
 Who steps collects lessons, as those of a piece of work and of one thread. A search that nobody collects lessons of, as
-that of a reader outside of commits, teaches nothing. Nor does what is undone: its lessons are forgotten.
+that of a reader outside of commits, teaches nothing. Nor does what is undone: its lessons are forgotten. A walk tells
+of the keys that it looks for once they are some, with those of walks before it along the same route.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ BEGINNING = -0x8000_0000_0000_0000
 """Before every time: when the rows came whose history is forgotten."""
 
 
+@lru_cache(maxsize=8)
 def stamp(time: int) -> int:
     """How a store notes that a row died at `time`: less than ALIVE, and in the order of times.
 
@@ -36,7 +37,7 @@ def stamp(time: int) -> int:
 
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
-    return np.array([stamp(times)]) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
+    return one(stamp(times)) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
 
 
 def times_of(stamped: Ints) -> Ints:

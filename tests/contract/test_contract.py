@@ -141,6 +141,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retraction, "_PART", 0)
     monkeypatch.setattr(rows, "_AT_LEAST", 2)
     monkeypatch.setattr(rows, "_FOR_EACH", 1)
+    monkeypatch.setattr(rows, "_LEFT", 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,18 +8,19 @@ import threading
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 from unittest import mock
 
 import pytest
 
 import ivm
 from ivm.results.result import tuples_of
+from ivm.session import database, statements
 from ivm.session import row_statements as plain_rows_module
-from ivm.session import statements
 from ivm.session.core import Core, engine_of
 from ivm.session.database import core_of
 from ivm.session.plain_inserts import insert_plain
-from ivm.session.row_statements import run_plain
+from ivm.session.row_statements import change_row, run_plain
 from ivm.session.statements import run_statement
 from ivm.sql.parse import parse
 from ivm.sql.plain_insert import PlainInsert
@@ -53,31 +54,29 @@ def contents(db: ivm.Database) -> list[list[str]]:
 
 
 class Counting:
-    """`run_plain`, with the texts that it carried out."""
+    """`run_plain`, or another that carries out what it can, with the texts that it carried out."""
 
-    def __init__(self) -> None:
-        self.done: list[str] = []
+    def __init__(
+        self, run: Callable[[Core, Any], ivm.Result | None] = run_plain, done: list[str] | None = None
+    ) -> None:
+        self.run = run
+        self.done: list[str] = [] if done is None else done
 
-    def __call__(self, core: Core, statement: PlainRows) -> ivm.Result | None:
-        found = run_plain(core, statement)
+    def __call__(self, core: Core, given: PlainRows | PlainInsert | str) -> ivm.Result | None:
+        found = self.run(core, given)
         if found is not None:
-            self.done.append(statement.text)
+            self.done.append(given if isinstance(given, str) else given.text)
         return found
 
 
 @pytest.fixture
 def plainly(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that were carried out without a second engine."""
-    counting = Counting()
-    monkeypatch.setattr(statements, "run_plain", counting)
-
-    def inserted(core: Core, statement: PlainInsert) -> ivm.Result | None:
-        if (found := insert_plain(core, statement)) is not None:
-            counting.done.append(statement.text)
-        return found
-
-    monkeypatch.setattr(statements, "insert_plain", inserted)
-    return counting.done
+    done: list[str] = []
+    monkeypatch.setattr(statements, "run_plain", Counting(run_plain, done))
+    monkeypatch.setattr(statements, "insert_plain", Counting(insert_plain, done))
+    monkeypatch.setattr(database, "change_row", Counting(change_row, done))
+    return done
 
 
 @pytest.mark.parametrize("seed", with_more([0], [1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from unittest.mock import Mock
 
 import duckdb
@@ -104,3 +105,66 @@ def test_what_fails_leaves_the_row_of_a_key_alone() -> None:
             db.sql(f"UPDATE t SET v = {99 - number} WHERE k = {number}")
         assert db.sql("SELECT k, v FROM t ORDER BY k").fetchall() == [(k, 99 - k) for k in range(40)]
         db.verify()
+
+
+def test_a_text_that_came_before_with_other_literals_means_what_it_means_by_now() -> None:
+    with ivm.connect() as db:
+        db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR NOT NULL)")
+        db.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+
+        def put(key: int, value: str) -> None:
+            assert db.sql(f"UPDATE t SET v = '{value}' WHERE k = {key}").fetchall() == [(1,)]
+
+        def rows(table: str) -> list[tuple[object, ...]]:
+            return db.sql(f"SELECT * FROM {table} ORDER BY k").fetchall()
+
+        put(1, "first")
+        put(2, "main.t AS OF 3; it''s -- /* $1 ? */")
+        assert rows("t") == [(1, "first"), (2, "main.t AS OF 3; it's -- /* $1 ? */"), (3, "c")]
+        db.sql("UPDATE t SET v = ? WHERE k = ?", ["by value", 3])
+        db.sql("UPDATE t SET v = ? WHERE k = ?", ["it's", 2])
+        assert rows("t") == [(1, "first"), (2, "it's"), (3, "by value")]
+
+        db.sql("BEGIN")
+        put(1, "within")
+        assert rows("t")[0] == (1, "within")
+        with pytest.raises(ivm.Error):
+            db.sql("UPDATE t SET v = NULL WHERE k = 1")
+        with pytest.raises(ivm.TransactionError, match="aborted"):
+            put(1, "later")
+        db.sql("ROLLBACK")
+        assert rows("t")[0] == (1, "first")
+
+        db.sql("CREATE SCHEMA s")
+        db.sql("CREATE TABLE s.t (k BIGINT PRIMARY KEY, v VARCHAR NOT NULL)")
+        db.sql("INSERT INTO s.t VALUES (1, 's')")
+        db.sql("USE s")
+        put(1, "of the path")
+        assert (rows("s.t"), rows("main.t")[0]) == ([(1, "of the path")], (1, "first"))
+        db.sql("USE main")
+        db.sql("CREATE TEMP TABLE t (k BIGINT PRIMARY KEY, v VARCHAR NOT NULL)")
+        db.sql("INSERT INTO temp.t VALUES (1, 'temporary')")
+        put(1, "that ends")
+        assert (rows("temp.t"), rows("main.t")[0]) == ([(1, "that ends")], (1, "first"))
+        db.sql("DROP TABLE temp.t")
+
+        db.sql("DROP TABLE t")
+        with pytest.raises(ivm.BindError):
+            put(1, "nowhere")
+        db.sql("CREATE TABLE t (v VARCHAR, k BIGINT)")
+        db.sql("INSERT INTO t VALUES ('x', 1), ('y', 1)")
+        assert db.sql("UPDATE t SET v = 'both' WHERE k = 1").fetchall() == [(2,)]
+
+
+def test_no_row_is_changed_by_its_key_where_nothing_may_be(tmp_path: Path) -> None:
+    with ivm.connect(tmp_path / "db") as db:
+        db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
+        db.sql("INSERT INTO t VALUES (1, 1)")
+        for value in range(3):
+            db.sql(f"UPDATE t SET v = {value} WHERE k = 1")
+    with ivm.connect(tmp_path / "db", read_only=True) as db:
+        with pytest.raises(ivm.AccessError):
+            db.sql("UPDATE t SET v = 9 WHERE k = 1")
+        with pytest.raises(ivm.AccessError):
+            db.sql("DELETE FROM t WHERE k = 1")
+        assert db.sql("SELECT v FROM t").fetchall() == [(2,)]

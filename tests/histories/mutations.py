@@ -43,8 +43,8 @@ MUTATIONS = [
     Mutation("keyed/group_reader.py", "rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]", "pass", "groups"),
     Mutation("keyed/round_groups.py", 'found.ints("rank")[order][firsts]', "0", "settled groups"),
     Mutation("index/index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
-    Mutation("index/index.py", "        hashes = hashed(words)\n        self._settle(words, hashes, dropped, died)\n", "        hashes = hashed(words)\n", "table with texts"),
-    Mutation("index/index.py", "            self._insert(same, hashed(same), ALL, died)\n", "            pass\n", "table with texts"),
+    Mutation("index/index.py", "            self._journal.append((0, words, None, ALL))\n", "            pass\n", "keyed table"),
+    Mutation("index/index.py", "            self._insert(words[: others[0]] if len(others) else words, ALL, died)\n", "            pass\n", "table with texts"),
     Mutation("index/index.py", "                stop = run.end_of_key(stop - 1)\n", "                pass\n", "derived rows with texts"),
     Mutation("index/index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
     Mutation("index/chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),
@@ -79,7 +79,7 @@ MUTATIONS = [
 # - `AscendingRun.truncate`, LAST_LEAD: the lead of a row that was taken back is no less than the last one's, so that the
 #   run is searched for some keys that it cannot have.
 # - the same, IN_ORDER: no lead is above ANY_LEAD, so that the run refuses all further rows, and the table takes them.
-# - `Chains._lengthen`, `following.skip`: rows behind the length are in no chain; it is for the pages that they get.
+# - `Chains.lengthen`, `following.skip`: rows behind the length are in no chain; it is for the pages that they get.
 # - `Store.block`, `named[2] is parts`, `named[3] is entries`: who does not know that there is more room asks for it again
 #   before he writes, and gets a new directory, of which he is told.
 

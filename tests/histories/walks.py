@@ -44,7 +44,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "chains._SLOTS_AT_LEAST": 1,
         "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
         "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
-        "run.FENCED": 2, "index._AT_ONCE": 1,
+        "run.FENCED": 2, "index._AT_ONCE": 1, "index.FEW": 0, "rows._LEFT": 0,
         "ordered_tree._CHUNK": 1, "ordered_tree._AT_ONCE": 1, "ordered_tree._MANY": 0,
         "window_tree._CHUNK": 1, "window_tree._AT_ONCE_SAVED": 1, "window_tree.AT_ONCE": 1,
         "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 1, "view_log._SPARE_ROWS": 0, "view_log._FUEL": 1,
@@ -58,7 +58,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "groups._LEAST_RELEASED": 2, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 2,
         "chains._SLOTS_AT_LEAST": 2,
         "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,
-        "rows._FOR_EACH": 1, "run._MELT": 2, "run._MELTED_EACH": 1,
+        "rows._FOR_EACH": 1, "rows._LEFT": 1, "run._MELT": 2, "run._MELTED_EACH": 1, "index.FEW": 0,
         "ordered_tree._CHUNK": 16, "ordered_tree._AT_ONCE": 8, "window_tree._CHUNK": 2, "window_tree._AT_ONCE_SAVED": 2,
         "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 2, "view_log._SPARE_ROWS": 1, "view_log._LEAST_FUEL": 16,
         "view_log._CHUNK": 2, "ordered_arrangement._FIRST_PART": 2, "ordered_arrangement._PART": 2,
@@ -66,7 +66,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 CAPACITIES["tiny, runs last"] = CAPACITIES["tiny"] | {
-    "run._USED_UP": 0, "run._OFTEN_USED_UP": 0, "run._TIMES_USED_UP": 1 << 30, "run._SEARCHES_A_ROW": 0
+    "run._USED_UP": 0, "run._OFTEN_USED_UP": 0, "run._TIMES_USED_UP": 1 << 30, "run._SEARCH": -1 << 30
 }  # fmt: skip
 """What is done to large states now and then, is done to small ones at different points."""
 ALL = (0, 1, 2, 3)

@@ -19,8 +19,9 @@ from ivm.catalog import types
 from ivm.catalog.errors import Error
 from ivm.catalog.schema import Field
 from ivm.catalog.types import SqlType, decimal
-from ivm.intake.as_it_is import first_look
+from ivm.intake.as_it_is import first_look, number_field
 from ivm.intake.well_formed import SHOWN, check_shown, check_well_formed
+from ivm.kernels.memory.exported import ADDED, REMOVED
 from ivm.trace.columns.arrow import arrow_type, is_direct, to_column
 from ivm.trace.columns.exported import Located
 from ivm.trace.text.dictionary import TextDictionary
@@ -180,6 +181,21 @@ def test_a_dictionary_is_looked_at_again_only_where_it_is_another() -> None:
     few = pa.array(["a", "b"])
     assert look.at(batch([0, 1], few)) is not None
     assert look.at(batch([2], few)) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(diffs=st.lists(st.sampled_from([1, -1, 0, 2, -(2**63)]), max_size=40), begin=st.integers(0, 40))
+def test_diffs_are_counted(diffs: list[int], begin: int) -> None:
+    table = pa.table({"x": pa.array([0] * len(diffs)), "_diff": pa.array(diffs, pa.int64())}).to_batches()
+    for batch in [each.slice(min(begin, len(each))) for each in table]:
+        look = first_look(batch.schema, [(0, Field("x", types.BIGINT)), (1, number_field("_diff"))], counts=True)
+        assert look is not None
+        for large in (1, 100):
+            with mock.patch("ivm.intake.as_it_is.LARGE", large):
+                located = look.at(batch)
+            assert located is not None
+            left = batch.column(1).to_pylist()
+            assert [located[1].item(1, word) for word in (ADDED, REMOVED)] == [left.count(1), left.count(-1)]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import ivm
 from ivm.catalog import types
@@ -120,10 +123,68 @@ def test_diffs_of_one_need_not_be_told_and_diffs_of_zero_are_no_change():
     assert diffs is None
 
 
+def unaligned(values: list[int]) -> pa.Array:
+    """Whose first value does not begin at a word."""
+    raw = b"\0" + np.array(values, np.int64).tobytes()
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(raw).slice(1)])
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_times_and_diffs_of_arrow_data_wherever_they_stand(data: Any) -> None:
+    length = data.draw(st.integers(0, 9))
+    begin = data.draw(st.integers(0, length))
+    chosen = st.sampled_from([[1], [-1], [1, -1], [1, -1, 0, 3]])
+    diffs = data.draw(chosen.flatmap(lambda of: st.lists(st.sampled_from(of), min_size=length, max_size=length)))
+    times = data.draw(st.lists(st.integers(3, 9), min_size=length, max_size=length))
+    columns = {"id": list(range(length)), "name": ["x"] * length, "_diff": diffs, "_time": times}
+    names = [*data.draw(st.sampled_from([[], ["_diff"], ["_time"], ["_diff", "_time"]])), "id", "name"]
+    order = data.draw(st.permutations(names).filter(lambda order: order.index("id") < order.index("name")))
+    made = data.draw(st.sampled_from([pa.array, unaligned]))
+    array_of = {name: made(columns[name]) if name in ("_diff", "_time") else pa.array(columns[name]) for name in names}
+    array_of["name"] = array_of["name"].cast(pa.string())
+    table = pa.table({name: array_of[name] for name in order}).slice(begin)
+    cut = data.draw(st.integers(0, len(table)))
+    parts = pa.concat_tables([table.slice(0, cut), table.slice(cut)])
+    given_as = data.draw(st.sampled_from([table, parts, table.combine_chunks()]))
+    intake = Intake(FIELDS[:2], "table t")
+    expected = [
+        (columns["id"][i], times[i] if "_time" in names else None, diffs[i] if "_diff" in names else 1)
+        for i in range(begin, length)
+        if "_diff" not in names or diffs[i]
+    ]
+    for _ in range(2):  # what is known of the schema by then is asked, too
+        rows, own_times, own_diffs, places = intake.updates(given_as)
+        assert rows.schema.names == ["id", "name"]
+        own = [1] * len(rows) if own_diffs is None else own_diffs.tolist()
+        whens = [None] * len(rows) if own_times is None else own_times.tolist()
+        assert list(zip(rows.column("id").to_pylist(), whens, own, strict=True)) == expected
+        assert own_diffs is None or set(own) != {1}
+        assert places is None or len(places) == 2
+
+
+def test_times_and_diffs_stay_as_they_came_while_somebody_holds_them() -> None:
+    intake = Intake(FIELDS[:1], "table t")
+    for _ in range(2):
+        found = [
+            intake.updates(pa.table({"id": [1, 2], "_time": pa.array([3, 4 + i]), "_diff": pa.array([1, -1])}))
+            for i in range(50)
+        ]
+        gc.collect()
+        for i, (_, times, diffs, _) in enumerate(found):
+            assert times is not None
+            assert diffs is not None
+            assert (times.tolist(), diffs.tolist()) == ([3, 4 + i], [1, -1])
+            assert not times.flags.writeable
+            assert not diffs.flags.writeable
+
+
 NAMED = [
     (TABLE.drop_columns(["price"]), "'price'.*missing"),
     (TABLE.append_column("prize", pa.array([1, 2])), "no column 'prize'; did you mean 'price'"),
     (TABLE.append_column("_diff", pa.array([1, 2])), "no column '_diff'"),
+    (TABLE.append_column("_diff", pa.array([1, 1])), "no column '_diff'"),
+    ([{**row, "_diff": 1} for row in ROWS], "no column '_diff'"),
     (TABLE.append_column("ID", pa.array([1, 2])), "'ID' is there twice"),
     (TABLE.set_column(0, "id", pa.array(["1", "2"])), "'id' is BIGINT.*Arrow type string"),
     (TABLE.set_column(0, "id", pa.array([True, False])), "'id' is BIGINT.*Arrow type bool"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.hashing.block import LAST
+from ivm.kernels.hashing.insert import insert_rows
+from ivm.kernels.hashing.settle import MOST
 from ivm.trace.index.chains import Chains
 from ivm.trace.index.keys import hashed
 
@@ -16,8 +18,14 @@ def _chains():
 
 
 def _insert(chains, keys, first):
-    words = np.array(keys, np.int64).reshape(-1, 1)
-    chains.insert(words, hashed(words), np.empty(0, np.bool_), first, NOBODY, 0)
+    words, at = np.array(keys, np.int64).reshape(-1, 1), 0
+    frame, hashes, nothing = np.zeros(MOST + 1, np.int64), np.empty(2 * len(words), np.uint64), np.empty(0, np.bool_)
+    chains.lengthen(first, len(words))
+    while at < len(words):
+        at = insert_rows(chains._block, frame, NOBODY, words, hashes, nothing, at, first)
+        if at < len(words):
+            chains.ensure(1, len(words) - at, NOBODY, 0)
+    chains.came += len(words)
 
 
 def _sealed(chains):

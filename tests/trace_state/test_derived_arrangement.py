@@ -89,6 +89,7 @@ def _retracting(request):
             patch.setattr(retraction, "_PART", 0)
             patch.setattr(rows, "_AT_LEAST", 2)
             patch.setattr(rows, "_FOR_EACH", 0)
+            patch.setattr(rows, "_LEFT", 0)
         yield
 
 

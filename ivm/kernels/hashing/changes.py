@@ -8,10 +8,23 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.block import FOLLOWING, TABLES
+from ivm.kernels.hashing.block import FOLLOWING, SINCE, TABLES
 from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.hashing.index import drop_dead, hash_each
-from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, OLD, SLOTS, USED, fetch, find_slot, old_head, put_key
+from ivm.kernels.hashing.settle import ABSENT, NO_ROOM, SETTLED, settle
+from ivm.kernels.hashing.slots import (
+    AHEAD,
+    EMPTY,
+    GONE,
+    OLD,
+    SLOTS,
+    USED,
+    fetch,
+    find_slot,
+    most_used,
+    old_head,
+    put_key,
+)
 from ivm.kernels.memory.at import address_of, hashes_at, int32s_in, ints_in, words_in
 from ivm.kernels.types import Bools, Int32s, Ints
 
@@ -35,23 +48,25 @@ def _parts(done: Ints, changes: Any) -> Any:
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def apply_changes(
     block: Ints,
+    frame: Ints,
     died: Ints,
     words: Ints,
     inserts: Bools,
     times: Ints,
     first_row: int,
-    since: int,
     unique: bool,
     replace: bool,
     done: Ints,
-) -> None:
+) -> int:
     """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
+
+    SETTLED; or what it asks for before anything was done, see `hashing.settle`.
 
     In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
     alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.
     Deaths are written to `died`, and to `done`, which tells what was done. Positions of changes that cannot be carried
-    out go there too until it is full, whereupon the pass ends. The table and the chains have room for n new keys. Cost:
-    one or two random accesses a change.
+    out go there too until it is full, whereupon the pass ends. The chains have room for n new keys. Cost: one or two
+    random accesses a change.
     """
     table = ints_in(block, TABLES)
     slots, old, following = words_in(table, SLOTS), words_in(table, OLD), int32s_in(block, FOLLOWING)
@@ -62,8 +77,14 @@ def apply_changes(
     step = 0 if len(times) == 1 else 1
     row = first_row
     deaths = failures = 0
-    used = table[USED]
+    since = block[SINCE]
     hash_each(words, hashes)
+    said = settle(block, frame, words, hashes, inserts[:0], killed)
+    if said == SETTLED and table[USED] + len(words) > most_used(table):
+        frame[ABSENT], said = len(words), NO_ROOM
+    if said != SETTLED:
+        return said
+    used = table[USED]
     reached = len(words)
     for i in range(len(words)):
         if i + AHEAD < len(words):
@@ -102,6 +123,7 @@ def apply_changes(
         slots[slot, width] = head
     table[USED] = used
     done[REACHED], done[INSERTED], done[KILLED], done[FAILED] = reached, row - first_row, deaths, failures
+    return SETTLED
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -14,11 +14,10 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.block import FOLLOWING, TABLES
+from ivm.kernels.hashing.block import FOLLOWING, SINCE, TABLES
 from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.slots import (
     AHEAD,
-    CACHED,
     EMPTY,
     GONE,
     MOVED,
@@ -33,6 +32,7 @@ from ivm.kernels.hashing.slots import (
     put_key,
 )
 from ivm.kernels.memory.at import int32s_in, ints_in, words_in
+from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 NO_SLOT = -3
@@ -82,24 +82,14 @@ def drop_dead(following: Int32s, died: Ints, row: int, since: int) -> None:
         row = behind
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def insert_rows(
-    block: Ints, died: Ints, words: Ints, hashes: Hashes, dropped: Bools, start: int, first_row: int, since: int
-) -> int:
-    """Link the rows of the keys from position `start` on, first_row + i for key i; rows dead by `since` stay out.
+@part()
+def link_rows(block: Ints, died: Ints, words: Ints, hashes: Hashes, dropped: Bools, start: int, first_row: int) -> Any:
+    """Link the rows of the keys from position `start` on, first_row + i for key i; those that are dead stay out.
 
     Stops before a key once the table of the index is full; the position reached. Its chains have room.
     Cost: one random access a key, 17-19 ns.
     """
-    return link_rows(block, died, words, hashes, dropped, start, first_row, since)
-
-
-@part()
-def link_rows(
-    block: Ints, died: Ints, words: Ints, hashes: Hashes, dropped: Bools, start: int, first_row: int, since: int
-) -> Any:
-    """See `insert_rows`."""
-    table = ints_in(block, TABLES)
+    table, since = ints_in(block, TABLES), block[SINCE]
     slots, old, following = words_in(table, SLOTS), words_in(table, OLD), int32s_in(block, FOLLOWING)
     most = most_used(table)
     width = np.uint64(words.shape[1])
@@ -137,21 +127,36 @@ def link_ranges(
 
     The table has room for them. Cost: one random access for each key, and writing the chains.
     """
-    width = np.uint64(words.shape[1])
     for i in range(len(words)):
         if i + AHEAD < len(words):
             fetch(slots, old, hashes[i + AHEAD])
         if lengths[i] == 0:
             continue
-        slot = find_slot(slots, words, i, hashes[i])
-        if slots[slot, width] == EMPTY and old_head(old, words, i, hashes[i]) == EMPTY:
-            put_key(slots, slot, words, i)
-            row = firsts[i]
-            following[row] = -1
-            for behind in range(row, row + lengths[i] - 1):
-                following[behind + 1] = behind
-            slots[slot, width] = row + lengths[i]
-            counts[USED] += 1
+        link_range(slots, old, counts, following, words, i, hashes[i], firsts[i], lengths[i])
+
+
+@part()
+def link_range(
+    slots: Ints,
+    old: Ints,
+    counts: Ints,
+    following: Int32s,
+    words: Ints,
+    i: Word,
+    code: np.uint64,
+    row: Word,
+    length: Word,
+) -> None:
+    """Link so many rows from `row` on to key i, of hash `code`, where it is new."""
+    slot, width = find_slot(slots, words, i, code), np.uint64(words.shape[1])
+    if slots[slot, width] != EMPTY or old_head(old, words, i, code) != EMPTY:
+        return
+    put_key(slots, slot, words, i)
+    following[row] = -1
+    for behind in range(row, row + length - 1):
+        following[behind + 1] = behind
+    slots[slot, width] = row + length
+    counts[USED] += 1
 
 
 @part()
@@ -287,24 +292,3 @@ def newest_row(block: Ints, words: Ints) -> int:
     slots, old = words_in(table, SLOTS), words_in(table, OLD)
     head = find_head(slots, old, words, 0, hash_words(words, 0, words.shape[1]))
     return NO_SLOT if head == EMPTY else head - 1
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def absent_keys(
-    slots: Ints, old: Ints, words: Ints, hashes: Hashes, dropped: Bools, shift: int, most: int, positions: Ints
-) -> int:
-    """Write the positions of the keys that the tables have no slot for; how many there are.
-
-    Keys are not looked at whose lead, the first word shifted right by `shift` bits, is above `most`.
-    """
-    far = len(slots) > CACHED
-    count = 0
-    for i in range(len(words)):
-        if far and i + AHEAD < len(words):
-            fetch(slots, old, hashes[i + AHEAD])
-        if (len(dropped) and dropped[i]) or words[np.uint64(i), 0] >> shift > most:
-            continue
-        if find_head(slots, old, words, i, hashes[i]) == EMPTY:
-            positions[count] = i
-            count += 1
-    return count

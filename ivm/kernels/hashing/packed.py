@@ -1,8 +1,7 @@
-"""Indexing rows by keys that are made here of columns where they lie.
+"""Keys that are made here of columns where they lie, and rows that a run takes by such keys.
 
 `form` as in `hashing.keys`, of one source, whose `places` these are (see `memory.places`); `block` as in
-`hashing.block`. Where there are `words` (n, W), they are filled with the keys of the rows from `first` on, for who
-undoes the change, and those who have to look further.
+`hashing.block`. Where there are `words` (n, W), they are filled with the keys of the rows from `first` on.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.ascending import MOST_WORDS, NO_ROOM, TAKEN, TAKEN_ON, UNSURE, has_room, take
 from ivm.kernels.hashing.block import LAST
-from ivm.kernels.hashing.index import hash_each, link_rows
 from ivm.kernels.hashing.keys import BLOCK, COMPLETE, are_any, pack_all, pack_block
 from ivm.kernels.memory.at import address_of, ints_at, scratch, words_at
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.types import Hashes, Ints
+from ivm.kernels.types import Ints
 
 INCOMPLETE = -1
 """The answer where some value is NULL, or cannot be read by its place: nothing was done."""
@@ -25,7 +23,7 @@ _missing, _words = scratch(BLOCK), scratch(BLOCK * MOST_WORDS)
 
 
 @part()
-def _are_complete(form: Ints, places: Ints, first: Word, words: Ints) -> bool:
+def are_packed(form: Ints, places: Ints, first: Word, words: Ints) -> bool:
     """Make the words of rows; whether no value is NULL, and all are to be read."""
     source = ints_at(_source(), SOURCE)
     source[PLACES], source[REFERENCES] = address_of(places), 0
@@ -35,7 +33,7 @@ def _are_complete(form: Ints, places: Ints, first: Word, words: Ints) -> bool:
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def pack_complete(form: Ints, places: Ints, first: int, words: Ints) -> bool:
     """Make the words; False if some value is NULL, or cannot be read."""
-    return _are_complete(form, places, first, words)
+    return are_packed(form, places, first, words)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -64,25 +62,3 @@ def extend_packed(block: Ints, form: Ints, places: Ints, first: int, rows: int, 
             return found
         said = max(said, found)
     return said
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def insert_packed(
-    block: Ints,
-    died: Ints,
-    form: Ints,
-    places: Ints,
-    first: int,
-    words: Ints,
-    hashes: Hashes,
-    first_row: int,
-    since: int,
-) -> int:
-    """Link rows of these keys, first_row + i for key i; see `hashing.index.insert_rows`. INCOMPLETE if there are none.
-
-    Fills `hashes` too.
-    """
-    if not _are_complete(form, places, first, words):
-        return INCOMPLETE
-    hash_each(words, hashes)
-    return link_rows(block, died, words, hashes, hashes[:0], 0, first_row, since)

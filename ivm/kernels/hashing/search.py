@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.ascending import fences_up_to
 from ivm.kernels.hashing.block import (
@@ -41,9 +40,9 @@ from ivm.kernels.types import Int32s, Ints
     NEAR_PLACES, NEAR_ROWS, RUN, RUN_PARTS, INDEX, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE,
 ) = range(32)  # fmt: skip
 """How far the search has come in the delta, how much it has found, whether each row found exactly one, how much of it
-is gathered, of how many keys it noted that their chains are full of dead rows, and how many it looked for in the run,
-but for those that were close to the one before; and which blocks of the run it holds, one more than the number of the
-first (0: none), and the number of the last.
+is gathered, of how many keys it noted that their chains are full of dead rows; how many keys it has looked for in the
+run, but for those that were close to the one before, which whoever begins it sets to zero when he has told of them; and
+which blocks of the run it holds, one more than the number of the first (0: none), and the number of the last.
 
 Then what it is given, addresses all of what is not a number: the rows of the delta; OUT, ROOM; the form of the key (see
 `hashing.keys`), its parts, and the words that they make; whether a key has at most one visible row; the sources of the
@@ -61,6 +60,8 @@ NO_ROOM, HIDDEN = -1, -4
 """Why the search stopped: no room for what a row finds; the run cannot be read by places."""
 MANY_DEAD = 4
 """Chains with at least so many rows that nobody sees any more are worth shortening."""
+WORTH_TELLING = 16
+"""Of so many keys that were looked for in a run its index is told: to tell it costs more than to look for them."""
 _WORD = np.int64(0)
 _MISSING = np.int64(-2)
 IN_RUN = np.int64(-16)
@@ -173,7 +174,7 @@ def find_heads(
                 head = find_head(slots, old, words, row, code)
             heads[i] = head
             if head == EMPTY and is_near and there and words[i, 0] >> shift <= most:
-                if not _find_in_run(frame, block, words, row, heads, missing, near):
+                if not find_rows(frame, block, words, row, heads, missing, near):
                     return False
             if far and chained:
                 prefetch(following, head - 1)
@@ -222,8 +223,9 @@ def _is_in(sieve: Ints, code: np.uint64) -> bool:
 
 
 @part()
-def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, missing: Ints, scratch: Word) -> bool:
-    """Look for a key among the rows near the fences between which it belongs, where keys in order find each other.
+def find_rows(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, missing: Ints, scratch: Word) -> bool:
+    """Look for a key in the run, among the rows near the fences between which it belongs: where keys in order find each
+    other.
 
     False if the run cannot be read.
     """
@@ -263,23 +265,6 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
             end = rows[k] + 1
     if begin < end:
         heads[row], missing[row] = IN_RUN - begin, end - begin
-    return True
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def find_in_run(frame: Ints, block: Ints, words: Ints, near: Ints, firsts: Ints, counts: Ints) -> bool:
-    """The first row of each key (n, W) in the run, and how many it has, one after the other; False if it is unreadable.
-
-    `frame`: a search, zeros but for how the run is read. `near`: scratch memory of twice `NEAR` words, and `NEAR` more
-    for each word of a key. Cost: a binary search among the fences, and reading the keys near one or two, for each key
-    that lies elsewhere than the one before.
-    """
-    for row in range(len(words)):
-        firsts[row] = counts[row] = 0
-        if not _find_in_run(frame, block, words, np.int64(row), firsts, counts, address_of(near)):
-            return False
-        if counts[row] > 0:
-            firsts[row] = IN_RUN - firsts[row]
     return True
 
 

@@ -16,7 +16,7 @@ from numba import types
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.memory.at import load, words_at
-from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, ROOM, SIZE, STRIDE, VALIDITY
+from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY
 from ivm.kernels.types import Ints
 
 EXPORT = 10
@@ -32,13 +32,17 @@ OFFSET_BYTES, BYTES = SIZE, ROOM
 """What it says of texts of which none is NULL, where STRIDE and SEEN are 0: the bytes of an offset, of which the first
 lies at ADDRESS, and where the bytes begin. OFFSET_BYTES is 0 of all others that have no STRIDE."""
 
+ADDED, REMOVED = ROOM, VALID_ROOM
+"""What it says of diffs besides: how many are +1, and how many -1."""
+
 PLACE, LOOK, REQUIRED, STEP, FIRST, LAST = range(6)
 """What a test of a column says: which child of the batch it is, how to look at its values, whether none may be NULL,
 what `STRIDE` is to be, and two numbers: of values in one word the least and the largest; of decimals of two words what
 they must stay below, its low word and its high one; of texts the bytes of an offset, and whether they are UTF-8; of
 codes the bytes of a code, and of an offset of the dictionary's texts."""
-ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES = range(6)
-"""How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary."""
+ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES, DIFFS = range(7)
+"""How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary, at
+diffs, of 8 bytes."""
 TEST, IDENTITY = 6, 5
 """How many words a test has; and those that say which dictionary it is: three buffers, the offset, the length."""
 NUMBER, KNOWN_AS = IDENTITY, IDENTITY + 1
@@ -137,6 +141,18 @@ def _locate_texts(array: Any, size: Any, place: Ints) -> None:
     place[STRIDE] = place[SEEN] = place[PIECES] = 0
     place[ADDRESS], place[BYTES] = offsets + size * _word(array, OFFSET), data
     place[OFFSET_BYTES] = size if offsets != 0 and data != 0 else 0
+
+
+@part()
+def _count_diffs(array: Any, rows: Any, place: Ints) -> None:
+    """How many of the values of an array are +1, and how many -1."""
+    address = _word(_word(array, BUFFERS), 1) + 8 * _word(array, OFFSET)
+    added = removed = np.int64(0)
+    for row in range(rows):
+        diff = _word(address, row)
+        added += np.int64(diff == 1)
+        removed += np.int64(diff == -1)
+    place[ADDED], place[REMOVED] = added, removed
 
 
 @part(inline=True)
@@ -350,6 +366,8 @@ def examine(exported: Ints, places: Ints, rows: int, first: int, step: int) -> i
             _locate_texts(array, tests[column, FIRST], places[column])
         else:
             _locate(array, tests[column, STEP], nulls, places[column])
+        if tests[column, LOOK] == DIFFS:
+            _count_diffs(array, rows, places[column])
     if step == 1:
         _release(exported)
     return found

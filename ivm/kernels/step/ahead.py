@@ -31,10 +31,10 @@ def walk_ahead(
     """Begin the walks of all steps that are `due` and not `mixed`, which wait for something else as well.
 
     Steps of which nothing comes are not due any more. Those walks of which something comes, or that have stopped, or
-    have something to report, are written down in `found`; how many these are. Each of them has one of the `arenas`, the
-    `id`s of arrays, to itself, in their order; where there are no more of these, the other walks are not begun.
-    `nanoseconds`: how long a walk is taken to last, for what is counted; `rows`: how many go along all of them. Cost:
-    that of the walks.
+    have only something to report, are written down in `found`; how many these are. Each of them has one of the
+    `arenas`, the `id`s of arrays, to itself, in their order; where there are no more of these, the other walks are not
+    begun. `nanoseconds`: how long a walk is taken to last, for what is counted; `rows`: how many go along all of them.
+    Cost: that of the walks.
     """
     count = np.int64(0)
     for m in range(len(members)):
@@ -56,7 +56,8 @@ def walk_ahead(
             found[count] = m
             count += 1
     for i in range(count):
-        due[members[found[i], STEP]] = 1
+        if members[found[i], SAID] != 0:
+            due[members[found[i], STEP]] = 1
     for m in range(len(members)):
         if due[members[m, STEP]] == _WALKED:
             counts = ints_at(members[m, COUNTS], 2)

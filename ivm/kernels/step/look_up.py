@@ -28,6 +28,7 @@ from ivm.kernels.hashing.search import (
     TIRED,
     UNIQUE,
     WIDTH,
+    WORTH_TELLING,
     search,
 )
 from ivm.kernels.hashing.search import AT as FOUND_TO
@@ -78,7 +79,7 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
         return np.int64(ASKS)
     if route[leg + STARTED] == 0:
         route[leg + STARTED], frame[FOUND_TO], frame[FOUND_OF] = 1, route[edge + FIRST], route[edge + LENGTH]
-        frame[OUT] = frame[TIRED] = frame[SEARCHED] = frame[LONG] = 0
+        frame[OUT] = frame[TIRED] = frame[LONG] = 0
     scratch = SCRATCH_WORDS + SCRATCH_FOR_EACH * frame[WIDTH]
     if frame[OUT] == 0 and not _make_room(route, leg, frame, scratch):
         return np.int64(NO_ARENA)
@@ -92,7 +93,7 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
         if not _grow(route, frame, route[leg + START], arrays, scratch):
             return np.int64(NO_ARENA)
         said = search(frame)
-    route[TOLD] |= np.int64((frame[TIRED] | frame[SEARCHED]) != 0)
+    route[TOLD] |= np.int64(frame[TIRED] != 0 or frame[SEARCHED] >= WORTH_TELLING)
     if said < 0 and frame[COUNT] == 0:
         route[leg + STARTED] = 0
         return said

@@ -28,6 +28,7 @@ from ivm.kernels.hashing.search import (
     SCRATCH,
     SEARCHED,
     WIDTH,
+    WORTH_TELLING,
     find_heads,
 )
 from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS
@@ -135,7 +136,7 @@ def _decide(route: Ints, leg: Word, sources: Word, first: Word, winners: Ints) -
     for number in range(route[leg + WAYS]):
         search = route[leg + RACE_LEG + RACED * number + SEARCHING :]
         said = _find(search, sources, first, np.int64(len(winners)))
-        route[TOLD] |= np.int64(search[SEARCHED] != 0)
+        route[TOLD] |= np.int64(search[SEARCHED] >= WORTH_TELLING)
         if said < 0:
             return said
         if number == 0:

@@ -30,9 +30,9 @@ of None; where the arena begins and ends, in bytes, up to where it was needed so
 end, and how many words it lacks.
 
 Then what is new each time: the time of all rows, if they have one; the leg to go on with, below zero once all is done;
-whether a search has found what an index is to learn; the `id` of the array that is the arena from now on, and that of a
-list of arrays that the first edge is of, 0 each once that is written down. The list has of each group its places and
-its references, then times and diffs, None where there are none. The first edge follows the head."""
+whether a search has met enough for an index to learn from; the `id` of the array that is the arena from now on, and
+that of a list of arrays that the first edge is of, 0 each once that is written down. The list has of each group its
+places and its references, then times and diffs, None where there are none. The first edge follows the head."""
 
 FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Kind, SqlType
-from ivm.kernels.hashing.keys import COLUMN
 from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns, copy_rows
 from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
 from ivm.trace.columns.arrow import to_arrow
@@ -187,9 +186,9 @@ class StoredColumns(Source):
         """Column `index`, or a function of one, all rows; not copied if it is hot, and a cold one stays cold."""
         return self.gather(index, slice(0, self.rows))
 
-    def keys_at(self, form: Ints, row: int, stop: int) -> KeysAt:
-        """Keys of rows, where kernels find their columns."""
-        columns, newest = form[:, COLUMN].tolist(), self._newest
+    def keys_at(self, form: Ints, columns: Sequence[int], row: int, stop: int) -> KeysAt:
+        """Keys of rows, which are of these columns, as `form` says too, where kernels find them."""
+        newest = self._newest
         if newest is not None and row >= newest[0]:
             return form, newest[1].places(columns), row - newest[0], stop - row
         return form, self.places(columns), row, stop - row

@@ -11,7 +11,7 @@ import numpy as np
 from ivm.kernels.step.state import ARRANGEMENT, ASK, INDEX
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.delta import Group
-from ivm.trace.helpers import Errand, Errands, at_hand
+from ivm.trace.helpers import LARGE, Errand, at_hand
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import DistinctKeys, KeyLayout, are_complete
@@ -102,13 +102,14 @@ class Arrangement(Follower):
         row, end = index.rows, store.rows
         if most is not None:
             end = min(row + most, end)
-        elif (errands := at_hand(end - row)) is not None and self._catch_up_aside(errands, end - row):
+        elif end - row >= LARGE and self._catch_up_aside(end - row):
             return 0
+        died = store.died
         while row < end:
             stop = min(row + _CATCH_UP_ROWS, end)
-            if not index.insert_packed(store.columns.keys_at(self._keys.form, row, stop), store.died):
+            if not index.insert_packed(store.columns.keys_at(self._keys.form, self.key, row, stop), died):
                 words, dropped = self._keys.pack(slice(row, stop))
-                index.insert(words, dropped, store.died)
+                index.insert(words, dropped, died)
             row = stop
         return store.rows - row
 
@@ -130,16 +131,17 @@ class Arrangement(Follower):
         self._told = index, store.words, columns  # which are there for as long as that is told
         self.words[ASK] = 0
 
-    def _catch_up_aside(self, errands: Errands, count: int) -> bool:
-        """Let others do it, unless that are too many rows. Nobody changes the store meanwhile.
+    def _catch_up_aside(self, count: int) -> bool:
+        """Let others do it, unless there are none, or that are too many rows. Nobody changes the store meanwhile.
 
         Keys that kernels do not find are read here, where all is done that may fail for that. Their columns are brought
         to where reading them by row number changes nothing.
         """
-        if count > _CATCH_UP_ROWS:
+        errands = at_hand(count)
+        if errands is None or count > _CATCH_UP_ROWS:
             return False
         index, died, columns = self.index, self.store.died, self.store.columns
-        keys = columns.keys_at(self._keys.form, index.rows, self.store.rows)
+        keys = columns.keys_at(self._keys.form, self.key, index.rows, self.store.rows)
         columns.settle(self.key)
         self._keys.at(index.run_rows)
         self.words[ASK] = 1
@@ -232,12 +234,13 @@ class Arrangement(Follower):
         """Make the rows final; nobody reads as of a time before `since` any more."""
         if self._coming is not None:
             self.settle()
+        index, store = self.index, self.store
         if self._is_aside:
-            self.index.since = stamp(since)
+            index.since = stamp(since)
         else:
-            if self.index.rows < self.store.rows:
-                self.index.mend()
-            self.index.seal(stamp(since), self.store.died)
+            if index.rows < store.rows:
+                index.mend()
+            index.seal(stamp(since), store.died)
 
     def over(self, store: RowStore) -> Arrangement:
         """An empty one of the same kind, over another store."""

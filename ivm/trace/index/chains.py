@@ -7,21 +7,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.block import FOLLOWING, TABLES
-from ivm.kernels.hashing.changes import apply_changes, undo_changes
+from ivm.kernels.hashing.changes import undo_changes
 from ivm.kernels.hashing.index import (
     count_chains,
     count_keys,
     cut_all_chains,
     cut_chains,
-    insert_rows,
     link_ranges,
     move_keys,
     unlink_dead,
 )
-from ivm.kernels.hashing.packed import INCOMPLETE, insert_packed
 from ivm.kernels.hashing.slots import ALIVE, FEW_SLOTS, LOADS, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
-from ivm.trace.columns.column import ALL, Bools, Ints
+from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.rows.changes import Applied
 
@@ -35,7 +33,7 @@ _LINKED = 1 << 11
 """Of keys that are linked at once only so many count as rows that came: a few rows may let many leave a run."""
 _AHEAD_FROM_BYTES, _AHEAD, _AHEAD_A_ROW = 1 << 18, 0.15, 32
 """Of larger tables the next one is made when this part of the slots is still free, at most so many slots a row."""
-_FEW = 1 << 4
+FEW = 1 << 4
 """Rows that have less than a page coming to them: it is got when others have come as well."""
 _MANY = 1 << 15
 """Rows of a commit that takes its time anyway: it pays for the next table when that is needed, if it ever is."""
@@ -76,7 +74,10 @@ class Chains:
         self._put(_fresh(_SMALLEST, words))
         self.following = Growable(np.dtype(np.int32), block=block, at=FOLLOWING)
         self._before: list[Tables] = []
-        self._came = 0
+        self.is_moving = False
+        """Whether a table takes the place of another: `seal` has something to do, however few rows came."""
+        self.came = 0
+        """How many rows came since the last seal: keys move in proportion to them."""
         self._next: Tables | None = None
         self._there = 0
 
@@ -100,52 +101,13 @@ class Chains:
         if keys > _room(len(self.tables.slots)):
             self._gather(int(keys / _RESERVED_LOAD), died, since)
 
-    def insert(
-        self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints, since: int, at: int = 0
-    ) -> None:
-        """Link row first_row + i to key i, from position `at` on."""
-        self._lengthen(first_row, len(words))
-        while at < len(words):
-            at = insert_rows(self._block, died, words, hashes, dropped, at, first_row, since)
-            if at < len(words):
-                self.ensure(1, len(words) - at, died, since)
-        self._came += len(words)
-
-    def insert_packed(
-        self, form: Ints, places: Ints, first: int, words: Ints, first_row: int, died: Ints, since: int
-    ) -> bool:
-        """As `insert`, of keys that lie somewhere (see `ivm.kernels.hashing.packed`), and are written to `words`.
-
-        False, and nothing is changed, if they do not.
-        """
-        count = len(words)
-        self._lengthen(first_row, count)
-        hashes = np.empty(count, np.uint64)
-        at = insert_packed(self._block, died, form, places, first, words, hashes, first_row, since)
-        if at == INCOMPLETE:
-            return False
-        if at < count:
-            self.insert(words, hashes, ALL, first_row, died, since, at)
-        else:
-            self._came += count
-        return True
-
     def link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, end: int, died: Ints, since: int) -> None:
         """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""
         came = min(len(words), _LINKED)
         self.ensure(len(words), came, died, since)
-        self._lengthen(end, 0)
+        self.lengthen(end, 0)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
-        self._came += came
-
-    def apply(
-        self, words: Ints, inserts: Bools, times: Ints, first_row: int, died: Ints, since: int, applied: Applied, *,
-        unique: bool, replace: bool,
-    ) -> None:  # fmt: skip
-        """Carry out changes for which `ensure` made room; see `Index.apply`."""
-        self._lengthen(first_row, len(words))
-        apply_changes(self._block, died, words, inserts, times, first_row, since, unique, replace, applied.done)
-        self._came += len(words)
+        self.came += came
 
     def undo(self, words: Ints, inserts: Bools, first_row: int, applied: Applied) -> None:
         """Undo `apply` in an index that is not unique, after whatever came later is undone."""
@@ -191,23 +153,19 @@ class Chains:
             return
         made = self._made(capacity)
         made.block[ALIVE] = alive
-        self._before.append(tables)
+        self._leave(tables)
         self._put(_over(made, tables.slots))
 
     def seal(self, died: Ints, since: int) -> None:
         """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
-        if not self._came and not self._before and not len(self.tables.old):
-            return
         self._before.clear()
         if len(self.tables.old):
-            self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
-        elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and self._came < _MANY:
-            if self._came < _FEW:
-                return
-            self._go_ahead(self._came, since)
-        self._came = 0
+            self._move(_SLOTS_A_ROW * self.came + _SLOTS_AT_LEAST, died, since)
+        elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and FEW <= self.came < _MANY:
+            self._go_ahead(self.came, since)
+        self.came, self.is_moving = 0, len(self.tables.old) > 0
 
-    def _lengthen(self, first: int, count: int) -> None:
+    def lengthen(self, first: int, count: int) -> None:
         """Make room for the chains of so many rows from `first` on, and of those before, few of which get any soon."""
         following, end = self.following, first + count
         if end > following.length:
@@ -224,7 +182,7 @@ class Chains:
         for part in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
             made.block[MOVED] = 0
             move_keys(made.slots, part, made.block, self.following.array, died, since, False, len(part))
-        self._before.append(tables)
+        self._leave(tables)
         self._put(made)
 
     def _go_ahead(self, came: int, since: int) -> None:
@@ -265,6 +223,11 @@ class Chains:
         tables = self.tables
         if move_keys(*tables, self.following.array, died, since, True, most):
             self._put(_over(tables, tables.old[:0].copy()))
+
+    def _leave(self, tables: Tables) -> None:
+        """Another table is about to take the place of this one."""
+        self.is_moving = True
+        self._before.append(tables)
 
     def _put(self, tables: Tables) -> None:
         """This is the table from now on."""

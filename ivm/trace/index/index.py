@@ -7,13 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, SINCE, STOP
-from ivm.kernels.hashing.changes import ALIVE
-from ivm.kernels.hashing.index import NO_SLOT, absent_keys, newest_row
+from ivm.kernels.hashing.block import SINCE, START, STOP
+from ivm.kernels.hashing.changes import ALIVE, apply_changes
+from ivm.kernels.hashing.index import NO_SLOT, newest_row
+from ivm.kernels.hashing.insert import insert_packed, insert_rows
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
+from ivm.kernels.hashing.settle import ABSENT, LEAVING, MOST
+from ivm.kernels.hashing.settle import NO_ROOM as NO_SLOTS
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
-from ivm.trace.index.chains import Chains
+from ivm.trace.index.chains import FEW, Chains
 from ivm.trace.index.keys import KeysAt, hashed
 from ivm.trace.index.run import AscendingRun, Melting, RunKeys
 from ivm.trace.index.search import NO_RUN, Run, Search, seen_of
@@ -22,6 +25,7 @@ from ivm.trace.lessons import Learner, Met
 from ivm.trace.rows.changes import Applied
 
 _AT_ONCE = 1 << 17
+_ALL_KEYS = 1 << 40
 _FEW = 4
 """Keys are noted for undoing up to the slots of the table divided by this; with more of them a pass is no dearer."""
 
@@ -59,7 +63,7 @@ class Index(Told):
         self.rows = 0
         self._keys = keys
         super().__init__(words)
-        self._no_words = np.empty((0, words), np.int64)
+        self._no_words, self._no_run = np.empty((0, words), np.int64), np.zeros(MOST + 1, np.int64)
         self._chains = Chains(words, self.block)
         self._run = AscendingRun(keys, shift, unique, self.block)
         self._ascending = keys is not None
@@ -116,7 +120,7 @@ class Index(Told):
 
     def mend(self) -> None:
         """Undo an insert that was interrupted before its rows counted, in an index as for `truncate`."""
-        if any(step[0] >= self.rows for step in self._journal):
+        if self._journal and any(step[0] >= self.rows for step in self._journal):
             self.truncate(self.rows)
 
     def seal(self, since: int, died: Ints) -> None:
@@ -125,7 +129,9 @@ class Index(Told):
         Moves what waits to its place, in proportion to what came.
         """
         self.block[SINCE] = since
-        self._chains.seal(died, since)
+        chains = self._chains
+        if chains.is_moving or chains.came >= FEW:
+            chains.seal(died, since)
         self._final = self.rows
         self._journal.clear()
 
@@ -135,26 +141,19 @@ class Index(Told):
 
     def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
-        if self.extend(words, dropped, died):
-            return
-        self._insert_further(words.reshape(-1, self.words), ALL if dropped is None else dropped, died)
+        if not self.extend(words, dropped, died):
+            words = words.reshape(-1, self.words)
+            self._insert(words, ALL if dropped is None else dropped, died)
+            self.rows += len(words)
 
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
-        if self.extend_packed(keys, died):
+        if self._ascending and self.extend_packed(keys, died):
             return True
-        if self.backlog:
-            packed = self.packed(keys)
-            if packed is not None:
-                self._insert_further(packed, ALL, died)
-            return packed is not None
-        form, places, first, count = keys
-        words, rows = np.empty((count, self.words), np.int64), self.rows
-        self._note(rows, words)
-        if not self._chains.insert_packed(form, places, first, words, rows, died, self.since):
-            return False
-        self.rows = rows + count
-        return True
+        count = keys[3]
+        is_there = self._insert(np.empty((count, self.words), np.int64), ALL, died, keys)
+        self.rows += count * is_there
+        return is_there
 
     def extend(self, words: Ints, dropped: Bools | None, died: Ints = NOBODY) -> bool:
         """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
@@ -203,13 +202,17 @@ class Index(Told):
         plain inserts. After a few failures nothing more is done, unless `applied` is to go on. After one the caller
         goes back to a mark, and the store revives the rows killed; or, if he lets the failures be, nothing.
         """
-        words, since = words.reshape(-1, self.words), self.block.item(SINCE)
-        if self.backlog:
-            self._settle(words, hashed(words), ALL, died)
-        self._chains.ensure(len(words), len(words), died, since)
-        self._journal.append((self.rows, words, applied, inserts))
-        self._chains.apply(words, inserts, times, self.rows, died, since, applied, unique=self.unique, replace=replace)
-        self.rows += applied.inserted
+        words, rows, block, chains = words.reshape(-1, self.words), self.rows, self.block, self._chains
+        frame = self._settling(words)
+        self._journal.append((rows, words, applied, inserts))
+        chains.lengthen(rows, len(words))
+        unique, done = self.unique, applied.done
+        while said := apply_changes(block, frame, died, words, inserts, times, rows, unique, replace, done):
+            self._make_way(said, frame, died)
+        if frame is not self._no_run:
+            self._looked(frame)
+        chains.came += len(words)
+        self.rows = rows + applied.inserted
 
     def probe(
         self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints, learner: Learner | None = None
@@ -272,22 +275,18 @@ class Index(Told):
         self._ascending = ascending and not cut
         del self._journal[kept:]
 
-    def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
-        """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
-        absent = self._absent_of(words, hashes, dropped, died)
-        if len(absent):
-            self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
+    def _settling(self, words: Ints) -> Ints:
+        """What is asked for where rows of these keys come, or die: rows of theirs then leave the run before."""
+        start, stop = self.block.item(START), self.block.item(STOP)
+        if start == stop:
+            return self._no_run
+        self._note_links(words, stop)
+        return self._run.settling(self.words, self._melting.most(stop - start))
 
-    def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> Ints:
-        """The positions of the keys that the table does not know and the run may; before, rows leave it: `Melting`."""
-        if not self.backlog:
-            return NOBODY
-        (slots, old, _), found = self._chains.tables, np.empty(len(words), np.int64)
-        shift, last_lead = self.block.item(SHIFT), self._run.last_lead
-        absent = found[: absent_keys(slots, old, words, hashes, dropped, shift, last_lead, found)]
-        if len(absent):
-            self._let_leave(self._melting.before_search(len(absent), self.backlog), died)
-        return absent if self.backlog else NOBODY
+    def _note_links(self, words: Ints, stop: int) -> None:
+        """Rows of the run, which goes up to `stop`, are about to have chains, of these keys."""
+        if stop > self._final:  # rows that are final need not leave the table again
+            self._journal.append((0, words, None, ALL))
 
     def _let_leave(self, rows: int, died: Ints) -> None:
         if rows:
@@ -323,14 +322,11 @@ class Index(Told):
         if not self._run.extend(words):
             return False
         key = words[:1]
-        slots, old, _ = self._chains.tables
-        absent = absent_keys(slots, old, key, hashed(key), ALL, 0, ANY_LEAD, np.empty(1, np.int64))
-        if absent and len(died):
-            self._link(key, hashed(key), *self._run.find(key), died)
-        elif not absent:
+        if newest_row(self.block, key) != NO_SLOT:
             others = np.flatnonzero(words[:, 0] != key[0, 0])
-            same = words[: others[0]] if len(others) else words
-            self._insert(same, hashed(same), ALL, died)
+            self._insert(words[: others[0]] if len(others) else words, ALL, died)
+        elif len(died):
+            self._link(key, hashed(key), *self._run.find(key), died)
         self.rows += len(words)
         return True
 
@@ -340,22 +336,54 @@ class Index(Told):
             self._chains.seal(died, self.since)
 
     def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
-        if self._run.stop > self._final:  # rows that are final need not leave the table again
-            self._journal.append((0, words, None, ALL))
-        self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
+        stop = self._run.stop
+        self._note_links(words, stop)
+        self._chains.link(words, hashes, firsts, lengths, stop, died, self.since)
 
     def _note(self, rows: int, words: Ints) -> None:
         """Rows from here on are about to come, with these keys in the table."""
         named = words if len(words) * _FEW <= len(self._chains.tables.slots) else None
         self._journal.append((rows, named, None, ALL))
 
-    def _insert_further(self, words: Ints, dropped: Bools, died: Ints) -> None:
-        """As `insert`, of keys that do not go on ascending."""
-        hashes = hashed(words)
-        self._settle(words, hashes, dropped, died)
-        self._insert(words, hashes, dropped, died)
-        self.rows += len(words)
+    def _insert(self, words: Ints, dropped: Bools, died: Ints, keys: KeysAt | None = None) -> bool:
+        """Link rows of these keys, which do not go on ascending, or of `keys`, of which `words` are made.
 
-    def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
-        self._note(self.rows, words)
-        self._chains.insert(words, hashes, dropped, self.rows, died, self.since)
+        False, and nothing is changed, if these do not lie where kernels find them.
+        """
+        rows, count, block, chains = self.rows, len(words), self.block, self._chains
+        frame, hashes, at = self._settling(words), np.empty(2 * count, np.uint64), 0
+        self._note(rows, words)
+        if rows + count > chains.following.length:
+            chains.lengthen(rows, count)
+        while at < count:
+            if keys is None or at:
+                said = insert_rows(block, frame, died, words, hashes, dropped, at, rows)
+            else:
+                form, places, first, _ = keys
+                said = insert_packed(block, frame, died, form, places, first, words, hashes, rows)
+                if said == INCOMPLETE:
+                    return False
+            if said < 0:
+                self._make_way(said, frame, died)
+            elif (at := said) < count:
+                chains.ensure(1, count - at, died, self.since)
+        if frame is not self._no_run:
+            self._looked(frame)
+        chains.came += count
+        return True
+
+    def _make_way(self, said: int, frame: Ints, died: Ints) -> None:
+        """Do what a kernel has asked for before it does anything."""
+        absent = frame.item(ABSENT)
+        if said == NO_SLOTS:
+            self._chains.ensure(absent, absent, died, self.since)
+            return
+        assert said == LEAVING, "the columns of a key have places"
+        self._let_leave(self._melting.before_search(absent, self.backlog), died)
+        frame[MOST] = _ALL_KEYS
+
+    def _looked(self, frame: Ints) -> None:
+        """Note what was looked for in the run."""
+        absent = frame.item(ABSENT)
+        if absent and frame.item(MOST) < _ALL_KEYS:
+            self._melting.looked_for(absent)

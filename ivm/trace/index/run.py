@@ -27,7 +27,8 @@ import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, TAKEN, UNSURE, extend_run, extend_unordered
 from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, EACH, FENCED, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
-from ivm.kernels.hashing.search import NEAR, NEAR_PLACES, RUN, RUN_PARTS, SEARCH, find_in_run
+from ivm.kernels.hashing.search import NEAR_PLACES, RUN, RUN_PARTS
+from ivm.kernels.hashing.settle import MOST, SETTLING, SETTLING_FOR_EACH, find_in_run
 from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.index.search import Run
@@ -93,12 +94,20 @@ class Melting:
         due, self._due = self._due, 0
         return min(due, backlog)
 
+    def most(self, backlog: int) -> int:
+        """How many keys changes look for among so many rows before some of these are to leave."""
+        return (backlog - 1) // _SEARCHES_A_ROW - self.searched - _SEARCH
+
+    def looked_for(self, keys: int) -> None:
+        """Changes have looked for so many keys."""
+        self.searched += keys + _SEARCH
+
     def before_search(self, keys: int, backlog: int) -> int:
         """How many of so many rows are to leave before changes look for keys there.
 
         None before searches have paid for it. All do where the keys are many enough.
         """
-        self.searched += keys + _SEARCH
+        self.looked_for(keys)
         if self.searched * _SEARCHES_A_ROW < backlog:
             return 0
         if 4 * FENCED * keys >= backlog:
@@ -145,12 +154,17 @@ class AscendingRun:
 
         The keys that have left the run are found as well. Cost: see `find_in_run`.
         """
-        frame, near = np.zeros(SEARCH, np.int64), np.empty(NEAR * (2 + words.shape[1]), np.int64)
-        frame[NEAR_PLACES], frame[RUN], frame[RUN_PARTS] = self._keys_of().at(self.stop)
         first, count = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
-        is_readable = find_in_run(frame, self._block, words, near, first, count)
+        is_readable = find_in_run(self.settling(words.shape[1], 0), self._block, words, first, count)
         assert is_readable, "the columns of a key have places"
         return first, count
+
+    def settling(self, width: int, most: int) -> Ints:
+        """A frame to find keys of so many words by, at most so many; see `ivm.kernels.hashing.settle`."""
+        frame = np.zeros(SETTLING + SETTLING_FOR_EACH * width, np.int64)
+        frame[NEAR_PLACES], frame[RUN], frame[RUN_PARTS] = self._keys_of().at(self.stop)
+        frame[MOST] = most
+        return frame
 
     def extend(self, words: Ints) -> bool:
         """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.

@@ -32,6 +32,8 @@ from ivm.trace.time import BEGINNING, chosen, stamps
 Arranged = TypeVar("Arranged", bound=Follower)
 _AT_LEAST, _FOR_EACH = 1 << 11, 32
 """How many rows are indexed by their values with a commit, and for each row that came or died."""
+_LEFT = 1 << 6
+"""So many are left until more have come, or one is retracted: fewer are not worth it."""
 RowsMark = tuple[Mark, IndexMark | None]
 """Where rows come back to: their store, and the index of the living ones."""
 
@@ -248,7 +250,7 @@ class DerivedRows(Rows, Generic[Arranged]):
 
     def seal(self, upper: int, since: int) -> None:
         """See `Rows.seal`. The index of the living rows comes nearer to having all of them."""
-        if self._living is not None and self._living.index.rows < self.store.rows:
+        if self._living is not None and self.store.rows - self._living.index.rows > _LEFT:
             self._index_living(self._living)
         super().seal(upper, since)
 
