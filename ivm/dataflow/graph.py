@@ -26,22 +26,31 @@ _ROUTED = 32
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
 _Led = tuple[Step, Onward]
-_Step = tuple[Node, list[int], _Led | None]
 _ARENAS = 16
 """Of how many walks that are begun ahead something may come."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """A node of a way: the places of those that read it there, how its changes go on through its reader, if that can be
+    one walk, and with whom its walks are begun ahead, if they are.
+    """
+
+    node: Node
+    readers: list[int] = field(default_factory=list)
+    led: _Led | None = None
+    ahead: Ahead | None = None
 
 
 @dataclass(slots=True)
 class _Way:
     """The nodes of a level that changes of some sources may reach, each after those that it reads.
 
-    `steps`: each with the places of those among them that read it, and how its changes go on through its reader, if
-    that can be one walk. `first`: at the place of each a one if it reads what may be there before, one of these sources
-    or a node of an earlier level. Left out of both are readers that a router finds: `routers` has that of each node
-    that has one, `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`:
-    what changes may reach at any level, the sources too. `sources`: those of the level itself. `aheads`: by its place
-    with whom a step's walks are begun ahead, `together` those that are, each at a place of its own; it `begins`
-    walks ahead if several steps are together anywhere.
+    `first`: at the place of each step a one if it reads what may be there before, one of these sources or a node of an
+    earlier level. Left out of both are readers that a router finds: `routers` has that of each node that has one,
+    `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`: what changes
+    may reach at any level, the sources too. `sources`: those of the level itself. `together`: with whom walks are begun
+    ahead, each at a place of its own; it `begins` walks ahead if several steps are together anywhere.
     """
 
     level: int
@@ -54,7 +63,6 @@ class _Way:
     first: bytes = b""
     places: dict[Node, int] = field(default_factory=dict)
     asked: dict[Node, Router] = field(default_factory=dict)
-    aheads: dict[int, Ahead] = field(default_factory=dict)
     together: list[Ahead] = field(default_factory=list)
     begins: bool = False
 
@@ -71,12 +79,11 @@ class _Way:
             if router is not None and node in router:
                 self.asked[other] = router
             elif other in self.places:
-                self.steps[self.places[other]][1].append(place)
+                self.steps[self.places[other]].readers.append(place)
             elif other in self.reached:
                 first = 1
         self._let_go_on(node)
-        self._let_begin(node, place)
-        self.steps.append((node, [], None))
+        self.steps.append(_Step(node, ahead=self._beginning(node, place)))
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
 
@@ -85,20 +92,20 @@ class _Way:
         (source, *others), onward = node.inputs, node.operator.onward(self.marks)
         if onward is None or others or source not in self.places or not isinstance(source.operator, Leading):
             return
-        place = self.places[source]
-        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward)
+        self.steps[self.places[source]].led = partial(source.operator.step, onward=onward), onward
 
-    def _let_begin(self, node: Node, place: int) -> None:
-        """If a node begins with walks along which what comes in goes, let these be begun with those of others."""
+    def _beginning(self, node: Node, place: int) -> Ahead | None:
+        """With whom the walks of a node are begun, if it begins with walks along which what comes in goes."""
         for ahead in self.together:
             ahead.forget()
         if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
-            return
+            return None
         before = [self.places[other] for other in (*node.inputs, *node.waits) if other in self.places]
         if not self.together or self.together[-1].at <= max(before, default=-1):
             self.together.append(Ahead(place, self.arenas))
-        self.aheads[place] = self.together[-1]
-        self.begins = self.begins or len(self.aheads) > len(self.together)
+        else:
+            self.begins = True
+        return self.together[-1]
 
     def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
         """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some.
@@ -272,12 +279,11 @@ class Graph:
             parts = {}
             for source, change in deltas.items():
                 way.route(source, change, due, mixed, parts)
-        aheads = way.aheads
         comes = coming(changes, due) if way.begins and installation is None and not before else None
         begun: Ahead | None = None
         while (at := due.find(1, at + 1)) >= 0:
-            node, readers, led = steps[at]
-            ahead = None if comes is None else aheads.get(at)
+            step = steps[at]
+            node, readers, ahead = step.node, step.readers, step.ahead
             if comes is not None and ahead is not None and ahead is not begun:
                 begun = ahead
                 ahead.begin(comes, due, mixed)
@@ -295,15 +301,15 @@ class Graph:
             if installation is None or node not in installation.nodes:
                 if states := node.operator.states:
                     marks.add(states)
-                if led is not None and (installation is not None or len(node.owners) > 1):
-                    led = None
-                step, onward = (node.operator.step, None) if led is None else led
-                if onward is not None:
+                run: Step = node.operator.step
+                onward: Onward | None = None
+                if step.led is not None and installation is None and len(node.owners) == 1:
+                    run, onward = step.led
                     onward.stage.rows = 0
                 if comes is None or ahead is None or mixed[at]:
-                    delta = step(inputs)
+                    delta = run(inputs)
                 else:
-                    delta = ahead.step(at, node, inputs, step, onward, comes)
+                    delta = ahead.step(at, node, inputs, run, onward, comes)
                 if onward is not None:
                     gone = onward.stage.rows
             else:
@@ -313,8 +319,9 @@ class Graph:
             node.taken += given
             if gone:  # through the only reader as well
                 node.updates_out += gone
-                self.last, readers, _ = steps[readers[0]]
-                node = self.last
+                step = steps[readers[0]]
+                node, readers = step.node, step.readers
+                self.last = node
                 node.taken += gone
             if delta is not None and delta.length:
                 node.updates_out += delta.length

@@ -97,8 +97,10 @@ class Arrangement(Follower):
         """
         if self._coming is not None:
             self.settle()
-        self._mend()
         store, index = self.store, self.index
+        if index.rows == store.rows:
+            return 0
+        index.mend()
         row, end = index.rows, store.rows
         if most is not None:
             end = min(row + most, end)
@@ -164,18 +166,14 @@ class Arrangement(Follower):
         Commits may come too while `aside` does what it is given, and tables grow: what takes long reads no store. Many
         keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
         """
-        self._mend()
+        if self.index.rows < self.store.rows:
+            self.index.mend()
         self._fill_part(aside)
         if self.store.rows - self.index.rows >= _COUNTED_FROM and not self.index.backlog:
             yield from self._reserve(aside)
         while self.index.rows < self.store.rows:
             yield _FILL_ROWS
             self._fill_part(aside)
-
-    def _mend(self) -> None:
-        """Undo what was begun of indexing rows and interrupted, so that it can be done again."""
-        if self.index.rows < self.store.rows:
-            self.index.mend()
 
     def _fill_part(self, aside: Aside) -> None:
         if self.index.backlog:  # which reads the store

@@ -162,7 +162,7 @@ class Index(Told):
         words = words.reshape(-1, self.words)
         if not self.unique and self.rows and len(words) and words.item(0) == self._run.last_lead:
             return self._extend_key(words, died)
-        self._note(self.rows, self._no_words)
+        self._journal.append((self.rows, self._no_words, None, ALL))
         if not self._run.extend(words):
             return False
         self.rows += len(words)
@@ -318,7 +318,7 @@ class Index(Told):
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        self._note(self.rows, self._no_words)
+        self._journal.append((self.rows, self._no_words, None, ALL))
         if not self._run.extend(words):
             return False
         key = words[:1]
@@ -340,11 +340,6 @@ class Index(Told):
         self._note_links(words, stop)
         self._chains.link(words, hashes, firsts, lengths, stop, died, self.since)
 
-    def _note(self, rows: int, words: Ints) -> None:
-        """Rows from here on are about to come, with these keys in the table."""
-        named = words if len(words) * _FEW <= len(self._chains.tables.slots) else None
-        self._journal.append((rows, named, None, ALL))
-
     def _insert(self, words: Ints, dropped: Bools, died: Ints, keys: KeysAt | None = None) -> bool:
         """Link rows of these keys, which do not go on ascending, or of `keys`, of which `words` are made.
 
@@ -352,7 +347,8 @@ class Index(Told):
         """
         rows, count, block, chains = self.rows, len(words), self.block, self._chains
         frame, hashes, at = self._settling(words), np.empty(2 * count, np.uint64), 0
-        self._note(rows, words)
+        named = words if count * _FEW <= len(chains.tables.slots) else None
+        self._journal.append((rows, named, None, ALL))
         if rows + count > chains.following.length:
             chains.lengthen(rows, count)
         while at < count:

@@ -69,11 +69,12 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
         return Changes(length, None, times, None)
     if not isinstance(times, int) and len(times) == 1:
         times = int(times[0])
-    if diffs is None or every(diffs == 1):
+    if diffs is None or (length and abs(diffs.item(0)) == 1 and every(diffs == diffs.item(0))):
+        inserts_or_all = None if diffs is None or diffs.item(0) == 1 else np.zeros(length, np.bool_)
         if isinstance(times, int) or _ascending(times):
-            return Changes(length, None, times, None)
+            return Changes(length, None, times, inserts_or_all)
         order = np.argsort(times, kind="stable")
-        return Changes(length, order, times[order], None)
+        return Changes(length, order, times[order], inserts_or_all)
     positions: Ints | None = None
     counts = np.abs(diffs)
     if not every(counts == 1):
@@ -205,14 +206,14 @@ class Applied:
         """See `ivm.kernels.hashing.changes`."""
 
     @property
+    def counts(self) -> list[int]:
+        """What `done` counts."""
+        return self.done[:COUNTS].tolist()
+
+    @property
     def inserted(self) -> int:
         """How many rows were inserted."""
         return self.done.item(INSERTED)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether some change was not possible."""
-        return self.done.item(FAILED) > 0
 
     @property
     def dead(self) -> int:

@@ -48,8 +48,8 @@ def find_by_key(
     keys, dropped = arranged.layout.pack([columns[c].take(leaving) for c in arranged.key], len(leaving))
     if dropped is not None and dropped.any():
         return None
-    keys = np.unique(keys.reshape(len(leaving), -1), axis=0)
-    _, rows = arranged.probe(keys if keys.shape[1] > 1 else keys.reshape(-1), None, changes.bounds[1], inclusive=True)
+    keys = np.array([*{*map(tuple, keys.reshape(len(leaving), -1).tolist())}], np.int64)
+    _, rows = arranged.probe(keys, None, changes.bounds[1], inclusive=True)
     rows = np.sort(rows[rows >= living.index.rows])
     if len(rows) * _PART > left:
         return None

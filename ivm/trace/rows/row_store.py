@@ -151,9 +151,11 @@ class RowStore:
 
     def reach(self, time: int) -> None:
         """No row comes before `time` any more."""
-        if time > self._births.last:
-            self._births.reach(time, self.rows)
-            self._tell()
+        births, rows = self._births, self.rows
+        last = births.last
+        if time > last:
+            births.reach(time, rows)
+            _pack(self.words.data, 8 * MORTAL, self._died.length > 0, rows, time, rows, last)
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""

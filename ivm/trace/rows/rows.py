@@ -270,7 +270,10 @@ class DerivedRows(Rows, Generic[Arranged]):
         found = find_by_key(self.arranged, living, columns, changes) if isinstance(self.arranged, Arrangement) else None
         applied = self.change(columns, changes)[0] if found is None else Applied(len(found.others), go_on=True)
         added = changes.inserts.nonzero()[0]
-        store.append(ordered.take(added), len(added), chosen(changes.times, added))
+        if len(added):
+            store.append(ordered.take(added), len(added), chosen(changes.times, added))
+        else:
+            store.reach(changes.bounds[1])
         if found is None:
             return applied.failed
         self._living = living

@@ -286,19 +286,18 @@ class TableStore(Rows):
 
     def _changed(self, batch: Batch, changes: Changes, applied: Applied, go_on: bool, mark: RowsMark) -> Delta | Ints:
         """The delta of changes that have been made in the index, if they were possible; the rows follow."""
-        if applied.has_failed:
+        _, born, dead, failures = applied.counts
+        if failures:
             failed = applied.failed
             failed = failed[changes.inserts[failed]] if go_on else failed.copy()
             if len(failed):
                 self.rollback(mark)
                 return failed
-        births, born, times = batch, changes.length, changes.times
-        if changes.inserts_or_all is not None:
-            places = changes.inserts.nonzero()[0]
-            born, times = len(places), chosen(times, places)
-            births = batch.take(places) if born else batch
+        births, times = batch, changes.times
+        if born < changes.length:
+            places = changes.inserts.nonzero()[0] if born else NOBODY
+            births, times = batch.take(places) if born else batch, chosen(times, places)
         first = self.store.append(births, born, times) if born else 0
-        dead = applied.dead
         if (dead or born) and not (born and isinstance(times, int)):  # then it has been reached
             self.store.reach(changes.bounds[1])
         if not dead:
