@@ -173,9 +173,9 @@ class OutputForm:
         It is what these cells had for an earlier step, if that is large enough, and nobody has anything of it.
         """
         output: Output | None = cells.output
-        if output is not None and output.is_of(self, 2 * count) and getrefcount(output) <= _OURS:
+        if output is not None and count <= len(cells.after) and output.is_of(self, 2 * count):
             output.made.clear()
-            if getrefcount(output.room) <= _OURS:
+            if getrefcount(output) <= _OURS and getrefcount(output.room) <= _OURS:
                 return output
         cells.output = None  # until both fit each other
         cells.after = np.empty((count, self.parts.fields), np.int64)

@@ -333,6 +333,8 @@ def test_what_somebody_still_has_of_a_step_stays_as_it_is(hold):
     for value in range(1, 6):
         delta = step(driver.reduce, [to_delta([((value,), value, 1)], driver.types, driver.dictionary)])
         seal(driver.reduce, value + 1, value)
+        assert delta is not None
+        assert delta.diffs is not None
         kept, expected = hold(delta), (delta.column(0).values.tolist(), delta.diffs.tolist())
         rooms.add(id(delta.groups[0].source))
         held.append((kept, expected))
