@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from sys import getrefcount
 
 import numpy as np
 
@@ -63,17 +64,17 @@ class GroupStep:
         times, diffs, listed = delta.times, delta.diffs, self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
         cells, request = groups.begin(delta.length, times), self._frame.words
-        output = self._room(cells, min(delta.length, groups.expected))
+        output = self._form.room(cells, min(delta.length, groups.expected))
         self._frame.tell(
-            *(id(groups.block()), id(cells.memory), OPENING, 0, id(cells.after), len(cells.after), id(output.room)),
-            *(0, 0, 0, id(each_time), 0 if diffs is None else id(diffs), id(listed)),
-        )
+            id(groups.block()), id(cells.memory), OPENING, 0, id(cells.after), len(cells.after), id(output.room),
+            0, 0, 0, id(each_time), 0 if diffs is None else id(diffs), id(listed),
+        )  # fmt: skip
         while (said := step_groups(request)) != DONE:
             if said == NO_SLOTS:
                 groups.make_room()
                 request[BLOCK] = id(groups.block())
             elif said == NO_MEMORY:
-                output = self._room(cells, len(cells))
+                output = self._form.room(cells, len(cells))
                 request[[AFTER, CAPACITY, ROOM]] = id(cells.after), len(cells.after), id(output.room)
             elif said == PAUSED:
                 groups.end()
@@ -88,12 +89,6 @@ class GroupStep:
         groups.end()
         written = request.item(WRITTEN)
         return output.delta(written, times) if written else None
-
-    def _room(self, cells: Cells, count: int) -> Output:
-        """Room for what comes of so many cells, and for their fields."""
-        cells.after = np.empty((count, self.parts.fields), np.int64)
-        many = not isinstance(cells.times, int)
-        return Output(self._form, 2 * count, many, self._form.room(2 * count, many))
 
     def _overflow(self, said: int, failed: int) -> NumericError:
         """What does not fit: an accumulator, or an aggregate that is made of some."""
@@ -169,26 +164,43 @@ class OutputForm:
         self.columns = tuple(shown)
         self.unplaced = frozenset(index for index, (from_, *_) in enumerate(shown) if from_ == NO_PLACE)
         self.flat = WORDS * len(shown) + self.outputs
-        self.words = parts.words + layout.words + 1
+        self.words = parts.words + layout.words + 2
         self.plain = plain_layout(len(shown))
 
-    def room(self, capacity: int, many: bool) -> Ints:
-        """Memory for so many rows, with times of their own if there are `many`."""
-        return np.empty(self.flat + capacity * (self.words + many) + (self.masks * capacity + 7 >> 3), np.int64)
+    def room(self, cells: Cells, count: int) -> Output:
+        """Room for the rows of a step with so many cells, and for their fields, which are `cells.after`.
+
+        It is what these cells had for an earlier step, if that is large enough, and nobody has anything of it.
+        """
+        output: Output | None = cells.output
+        if output is not None and count <= len(cells.after) and output.is_of(self, 2 * count):
+            output.made.clear()
+            if getrefcount(output) <= _OURS and getrefcount(output.room) <= _OURS:
+                return output
+        cells.output = None  # until both fit each other
+        cells.after = np.empty((count, self.parts.fields), np.int64)
+        output = Output(self, 2 * count)
+        if len(output.room) <= _MOST_KEPT:
+            cells.output = output
+        return output
 
 
 class Output(Source):
-    """Room for so many output rows; once they are there, the source of their columns. See `OutputForm.room`."""
+    """Room for so many output rows; once they are there, the source of their columns. See `ivm.kernels.groups.emit`."""
 
-    __slots__ = ("_form", "_made", "_many", "_rows", "capacity", "room")
+    __slots__ = ("_form", "_places", "_rows", "capacity", "made", "room")
 
-    def __init__(self, form: OutputForm, capacity: int, many: bool, room: Ints) -> None:
+    def __init__(self, form: OutputForm, capacity: int) -> None:
         self._form = form
-        self.capacity = capacity
-        self._many = many
         self._rows = 0
-        self._made: dict[Read, Column] = {}
-        self.room = room
+        self.capacity = capacity
+        self.made: dict[Read, Column] = {}
+        self.room: Ints = np.empty(form.flat + capacity * form.words + (form.masks * capacity + 7 >> 3), np.int64)
+        self._places: Ints = np.ndarray((len(form.columns), WORDS), np.int64, self.room)
+
+    def is_of(self, form: OutputForm, rows: int) -> bool:
+        """Whether there is room for so many rows of a form."""
+        return self._form is form and rows <= self.capacity
 
     def delta(self, rows: int, times: Ints | int, *, counted: bool = True) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates. `times` where all have one, else they are there.
@@ -198,16 +210,15 @@ class Output(Source):
         self._rows = rows
         room, form, diffs = self.room, self._form, None
         if counted:
-            behind = form.flat + self.capacity * (form.words - 1)
+            behind = form.flat + self.capacity * (form.words - 2)
             diffs = room[behind : behind + rows]
-            if self._many:
+            if not isinstance(times, int):
                 times = room[behind + self.capacity : behind + self.capacity + rows]
         return Delta([Group(self)], form.plain, rows, times, diffs)
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""
-        form, width = self._form, len(self._form.columns)
-        places: Ints = np.ndarray((width, WORDS), np.int64, self.room)
+        form, places = self._form, self._places
         for index in form.unplaced and form.unplaced.intersection(columns):
             if not places.item(index, STRIDE):
                 tell_of(self.column(index), places, index)
@@ -215,10 +226,10 @@ class Output(Source):
 
     def column(self, index: Read) -> Column:
         """A key, or behind the keys an aggregate."""
-        column = self._made.get(index)
+        column = self.made.get(index)
         if column is None:
             assert not isinstance(index, tuple), "groups compute no functions of texts"
-            column = self._made[index] = self._key(index) if index < self._form.keys else self._aggregate(index)
+            column = self.made[index] = self._key(index) if index < self._form.keys else self._aggregate(index)
         return column
 
     def _key(self, index: int) -> Column:
@@ -255,3 +266,8 @@ class Output(Source):
 
 
 _NO_KEYS = KeyLayout((), nulls="match")
+NO_OUTPUT = Output(OutputForm(Accumulators(()), _NO_KEYS), 0)
+_OURS = 3
+"""The references that what a step has used is found to have: an attribute, a variable or a view, and an argument."""
+_MOST_KEPT = 1 << 13
+"""How many words of room are used again."""

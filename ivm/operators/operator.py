@@ -89,7 +89,7 @@ def live_input(inputs: Sequence[Delta | None]) -> Delta | None:
     Cost: a sort where they are not in order.
     """
     delta = inputs[0]
-    if delta is None or len(delta) == 0:
+    if delta is None or not delta.length:
         return None
     times = delta.times
     if isinstance(times, int):

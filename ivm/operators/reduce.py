@@ -116,7 +116,7 @@ class Reduce(Kept):
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta:
         """What these rows of the groups show."""
         form = OutputForm(parts, self._layout)
-        output = Output(form, len(rows), False, form.room(len(rows), False))
+        output = Output(form, len(rows))
         width, always = self._layout.words, self._keys == 0
         count = read_groups(
             parts.outputs, width, parts.words, rows, always, parts.scratch, form.shown, output.room

@@ -184,7 +184,7 @@ class RoundReduce(Cells[RoundGroups]):
         count = evaluate_sums(groups.table(), groups.block, parts.plan, number, sums, found)
         if not count:
             return None
-        output = Output(form, STATES * count, False, form.room(STATES * count, many=False))
+        output = Output(form, STATES * count)
         said = np.empty(2, np.int64)
         emit_rounds(
             groups.table(), groups.block, number, sums, found[:count], parts.outputs, self._always, parts.scratch,

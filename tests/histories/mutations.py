@@ -33,7 +33,7 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = [
-    Mutation("keyed/groups.py", "undo_cells(self.block(), step.memory, step.after)", "pass", "groups"),
+    Mutation("keyed/groups.py", "undo_cells(block, step.memory, step.after)", "pass", "groups"),
     Mutation("keyed/groups.py", "reader.keep(batch.slot, batch.previous)", "pass", "groups"),
     Mutation("keyed/groups.py", "if self._emptied and not self._readers:", "if self._emptied:", "groups"),
     Mutation("keyed/groups.py", "store.table.rows.length = self.used", "pass", "groups"),

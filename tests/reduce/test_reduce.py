@@ -15,6 +15,8 @@ from ivm.catalog.errors import NumericError
 from ivm.catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.reduce import Reduce
+from ivm.trace.columns.column import Column
+from ivm.trace.delta import Delta
 from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, Update, aggregate, apply, close, from_delta, plain, to_delta
 from tests.states import rollback, seal, step
@@ -322,3 +324,25 @@ def test_group_lifecycle():
     driver = Driver(((VARCHAR, True),), (), [AggregateSpec("count_star", None, None, False, BIGINT)])
     out = driver.step([((None,), 1, 1), ((None,), 2, -1), (("x",), 2, 1), ((None,), 4, 1)])
     assert out == [((None, 1), 1, 1), ((None, 1), 2, -1), (("x", 1), 2, 1), ((None, 1), 4, 1)]
+
+
+@pytest.mark.parametrize("hold", [lambda d: d, lambda d: d.groups, lambda d: d.column(0), lambda d: d.diffs, len])
+def test_what_somebody_still_has_of_a_step_stays_as_it_is(hold):
+    """What a step makes its rows in is used for the next one, unless anything of it is still held."""
+    driver, rooms, held = one_column(BIGINT, "sum"), set(), []
+    for value in range(1, 6):
+        delta = step(driver.reduce, [to_delta([((value,), value, 1)], driver.types, driver.dictionary)])
+        seal(driver.reduce, value + 1, value)
+        assert delta is not None
+        assert delta.diffs is not None
+        kept, expected = hold(delta), (delta.column(0).values.tolist(), delta.diffs.tolist())
+        rooms.add(id(delta.groups[0].source))
+        held.append((kept, expected))
+        del delta, kept
+    for kept, (values, diffs) in held:
+        column = kept.column(0) if isinstance(kept, Delta) else kept[0].column(0) if isinstance(kept, list) else kept
+        if isinstance(column, Column):
+            assert column.values.tolist() == values
+        elif isinstance(column, np.ndarray):
+            assert column.tolist() == diffs
+    assert (len(rooms) == 1) == (hold is len)

@@ -7,7 +7,7 @@ and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `out
 places of the rows' columns (see `memory.places`), the keys, then the outputs; how many NULLs each output has; `flat`,
 the columns of the outputs, where word w of output o of row i is `flat[capacity * at + words * i + w]`, `at` and `words`
 being the output's; the key words of each row; the diffs; the times, if there are many; masks of a byte a row, of the
-outputs, then of the parts of the key that may be NULL, each written if there are NULLs.
+outputs, then of the parts of the key that may be NULL, each written if there are NULLs. There is always space for all.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def emit(
     keys, diffs = words_at(at, capacity, width), ints_at(at + 8 * capacity * width, capacity)
     at += 8 * capacity * (width + 1)
     times = ints_at(at, capacity)
-    masks = at + (8 * capacity if len(cell_time) else 0)
+    masks = at + 8 * capacity
     flat_valid = bools_at(masks, len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(cells))
@@ -234,7 +234,7 @@ def read_groups(
     behind = len(outputs) + capacity * words
     nulls, flat = room[: len(outputs)], room[len(outputs) : behind]
     keys = room[behind : behind + capacity * width].reshape(capacity, width)
-    masks = address_of(room) + 8 * (behind + capacity * (width + 1))
+    masks = address_of(room) + 8 * (behind + capacity * (width + 2))
     flat_valid = bools_at(masks, len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(state))

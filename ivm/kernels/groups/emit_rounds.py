@@ -40,7 +40,7 @@ def emit_rounds(
     nulls, flat = ints_at(at, len(outputs)), ints_at(at + 8 * len(outputs), capacity * words)
     at += 8 * (len(outputs) + capacity * words)
     keys, diffs = words_at(at, capacity, width), ints_at(at + 8 * capacity * width, capacity)
-    masks = at + 8 * capacity * (width + 1)
+    masks = at + 8 * capacity * (width + 2)
     flat_valid = bools_at(masks, len(outputs), capacity)
     nulls[:] = 0
     shown, valid = np.empty((words, STATES * BLOCK), np.int64), np.empty((len(outputs), STATES * BLOCK), np.bool_)

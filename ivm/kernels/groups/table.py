@@ -183,19 +183,22 @@ def free_slot(slot: Word, width: Word, state: Ints, counts: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def fold_cells(block: Ints, memory: Ints, after: Ints) -> None:
+def fold_cells(block: Ints, memory: Ints, after: Ints) -> Word:
     """Give the groups of a batch the fields `after` of their last cells, which get in exchange what they had.
 
-    Nothing happens to a batch that has not put its fields. Cost: one random access a cell.
+    A batch that has put no fields is taken back; one that was folded stays as it is. How many cells it has, less than
+    zero by one more if it has left groups empty. Cost: one random access a cell.
     """
-    if memory[PHASE] != PUT:
-        return
-    width, state = block[KEY_WORDS], words_in(block, STATE)
-    cell_slot = int32s_at(cells_at(memory, 1), memory[ROWS])
-    for cell in range(memory[CELLS]):
-        _exchange(cell, width, state, after, cell_slot)
-        memory[EMPTIED] += is_empty(np.int64(cell_slot[cell]), width, state)
-    memory[PHASE] = FOLDED
+    if memory[PHASE] == OPENED:
+        _undo(block, memory, after)
+    if memory[PHASE] == PUT:
+        width, state = block[KEY_WORDS], words_in(block, STATE)
+        cell_slot = int32s_at(cells_at(memory, 1), memory[ROWS])
+        for cell in range(memory[CELLS]):
+            _exchange(cell, width, state, after, cell_slot)
+            memory[EMPTIED] += is_empty(np.int64(cell_slot[cell]), width, state)
+        memory[PHASE] = FOLDED
+    return -1 - memory[CELLS] if memory[EMPTIED] != 0 else memory[CELLS]
 
 
 @part()
@@ -216,6 +219,12 @@ def undo_cells(block: Ints, memory: Ints, after: Ints) -> None:
 
     Cost: one random access a cell.
     """
+    _undo(block, memory, after)
+
+
+@part()
+def _undo(block: Ints, memory: Ints, after: Ints) -> None:
+    """What `undo_cells` does."""
     width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
     parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
     cell_slot = int32s_at(cells_at(memory, 1), memory[ROWS])

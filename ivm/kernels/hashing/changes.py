@@ -60,7 +60,7 @@ def apply_changes(
 ) -> int:
     """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
 
-    SETTLED; or what it asks for before anything was done, see `hashing.settle`.
+    SETTLED; or what it asks for before any change is made, see `hashing.settle`.
 
     In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
     alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -127,7 +127,10 @@ class Table(Generic[Form]):
 
 @dataclass(slots=True)
 class Store(Generic[Form]):
-    """A table of groups with its index, and the kernels' control block of both, which begins with their counts."""
+    """A table of groups with its index, and the kernels' control block of both, which begins with their counts.
+
+    `counts` is that block, which tells where the arrays lie as long as none has moved since `block` was asked for it.
+    """
 
     table: Table[Form]
     index: SlotIndex
@@ -173,7 +176,9 @@ def empty_store(width: int, fields: Form) -> Store[Form]:
     """An empty table with its index."""
     counts = np.zeros(BLOCK_WORDS, np.int64)
     counts[[PARTITIONS, KEY_WORDS]] = 1, width
-    return Store(empty_table(width, fields), _empty(_SMALLEST, np.zeros(1, np.int32), 1), counts)
+    store = Store(empty_table(width, fields), _empty(_SMALLEST, np.zeros(1, np.int32), 1), counts)
+    store.block()
+    return store
 
 
 @dataclass(frozen=True)
@@ -185,47 +190,38 @@ class GroupKeys:
     dictionary: TextDictionary
 
 
-def cell_words(rows: int, many: int) -> int:
-    """How much memory cells take of so many rows, `many` of which have times of their own."""
-    return META + many + 3 * (rows + 1 >> 1)
-
-
 class Cells:
     """What a step touches: a cell is a group at one time; cells are numbered in the order of their times.
 
     `memory` is the kernels', with all that they note (see `ivm.kernels.groups.table`). `times`: the time of each cell,
     or the one time of all. `row_cell`: the cell of each row; `slot`: the group of each cell; `previous`: the same
     group's cell before it, below 0 if there is none; they are there once kernels have `filled` the memory. `after`: the
-    fields of each cell, once they are known; when the groups have them, those that the groups had.
+    fields of each cell, once they are known; when the groups have them, those that the groups had. `output`: whatever
+    the step makes its rows in, which is kept for another one.
     """
 
-    __slots__ = ("_jumps", "after", "memory", "previous", "row_cell", "slot", "times")
+    __slots__ = ("_jumps", "after", "memory", "output", "previous", "row_cell", "slot", "times")
 
     def __init__(self, rows: int, times: Ints | int) -> None:
-        many = 0 if isinstance(times, int) else rows
-        self.memory: Ints = np.empty(cell_words(rows, many), np.int64)
         self.after = NO_FIELDS
-        self._begin(rows, times, many)
+        self.output: Any = None
+        self.begin(rows, times, np.empty(_cell_words(rows, 0 if isinstance(times, int) else rows), np.int64))
 
     def make_room(self, rows: int) -> None:
         """Memory for so many rows at one time, before a kernel has noted any cell."""
-        if cell_words(rows, 0) > len(self.memory):
-            self.memory = np.empty(cell_words(rows, 0), np.int64)
-            self._begin(rows, self.times, 0)
+        if not self.begin(rows, self.times, self.memory):
+            self.begin(rows, self.times, np.empty(_cell_words(rows, 0), np.int64))
 
-    def begin_again(self, rows: int, times: Ints | int) -> bool:
-        """Be the cells of another step, in the same memory, which nobody else has; whether it is large enough."""
+    def begin(self, rows: int, times: Ints | int, memory: Ints) -> bool:
+        """Be the cells of a step of so many rows in this memory, which nobody else has; whether it is large enough."""
         many = 0 if isinstance(times, int) else rows
-        if cell_words(rows, many) > len(self.memory):
+        if _cell_words(rows, many) > len(memory):
             return False
-        self._begin(rows, times, many)
-        return True
-
-    def _begin(self, rows: int, times: Ints | int, many: int) -> None:
-        _BEGIN.pack_into(self.memory.data, 0, UNTOUCHED, 0, 0, rows, many)
-        self.times = times
+        _BEGIN.pack_into(memory.data, 0, UNTOUCHED, 0, 0, rows, many)
+        self.memory, self.times = memory, times
         self.row_cell = self.slot = self.previous = NO_SLOTS
         self._jumps: Int32s | None = None
+        return True
 
     def __len__(self) -> int:
         return self.memory.item(CELLS)
@@ -251,6 +247,11 @@ class Cells:
                 link_back(self.previous, jumps)
             self._jumps = jumps
         return self._jumps
+
+
+def _cell_words(rows: int, many: int) -> int:
+    """How much memory cells take of so many rows, `many` of which have times of their own."""
+    return META + many + 3 * (rows + 1 >> 1)
 
 
 _BEGIN = Struct(f"{BEFORE}q")

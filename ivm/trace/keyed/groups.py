@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from ivm.catalog.types import SqlType
-from ivm.kernels.groups.block import EMPTIED, FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
+from ivm.kernels.groups.block import FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
 from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
 from ivm.trace.columns.column import Array, Ints, readonly, readonly_times
@@ -92,7 +92,7 @@ class Groups(Written[Form], State):
     def begin(self, rows: int, times: Ints | int) -> Cells:
         """A step of so many rows whose times ascend, without cells so far. Its groups are written until `end`."""
         batch, self._spare = self._spare, None
-        if batch is None or not batch.begin_again(rows, times):
+        if batch is None or not batch.begin(rows, times, batch.memory):
             batch = Cells(rows, times)
         self.version |= 1
         if self._steps:
@@ -102,7 +102,7 @@ class Groups(Written[Form], State):
 
     def block(self) -> Ints:
         """The control block of kernels, until the next step, or `make_room`."""
-        return self._store.block()
+        return self._store.counts
 
     def put(self, after: Ints) -> None:
         """The fields of each cell that `open` gave last, which are the groups' to keep."""
@@ -124,6 +124,7 @@ class Groups(Written[Form], State):
         move(old.rows.array[: self.used, head:], new[:, head:])
         self._steps.append(old)
         self._store.table = table
+        self._store.block()
 
     def mark(self) -> int:
         """How many steps there are."""
@@ -133,29 +134,31 @@ class Groups(Written[Form], State):
         """Take back all steps but the first `mark`. Cost: a random access a cell."""
         self.version |= 1
         while len(self._steps) > mark:
-            step = self._steps[-1]
+            step, block = self._steps[-1], self._store.block()
             if isinstance(step, Cells):
-                undo_cells(self.block(), step.memory, step.after)
+                undo_cells(block, step.memory, step.after)
             else:
                 self._store.table = step
             self._steps.pop()
+        self._store.block()
         self.end()
 
     def seal(self, upper: int, since: int) -> None:
         """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
-        batch = self._last
-        if batch is not None and batch.memory.item(PHASE) == OPENED:
-            self.rollback(len(self._steps) - 1)
-            batch = None
         self.version |= 1
-        self._fold(batch)
-        touched = 0
+        if self._readers:
+            self._keep_for_readers(self._last)
+        block, touched, batch = self._store.counts, 0, NO_CELLS
         for step in self._steps:
             if isinstance(step, Cells):
-                touched += len(step)
-                if step.memory.item(EMPTIED):
+                batch, cells = step, fold_cells(block, step.memory, step.after)
+                if cells < 0:
+                    cells = -1 - cells
                     self._emptied.append(step.filled().slot.copy())
-        if batch is not None and batch.memory.size + batch.after.size <= _MOST_SPARE:
+                touched += cells
+            else:
+                batch = NO_CELLS
+        if batch is not NO_CELLS and batch.memory.size + batch.after.size <= _MOST_SPARE:
             self._spare = batch
         self._steps.clear()
         self.expected = 2 * touched + _SMALL
@@ -224,10 +227,15 @@ class Groups(Written[Form], State):
             return
         assert batch.memory.item(PHASE) == PUT or not len(batch), "a step puts fields, or is rolled back"
         if self._readers:
+            self._keep_for_readers(batch)
+        fold_cells(self._store.counts, batch.memory, batch.after)
+
+    def _keep_for_readers(self, batch: Cells | None) -> None:
+        """Let readers keep what the groups are before they have the fields of the last step."""
+        if batch is not None:
             batch.filled()
             for reader in self._readers.each():
                 reader.keep(batch.slot, batch.previous)
-        fold_cells(self.block(), batch.memory, batch.after)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
@@ -238,6 +246,7 @@ class Groups(Written[Form], State):
             store.table.rows.reserve(self.used + 1)
         else:
             store.index = store.index.grown(int(counts[PARTITIONS]))
+        store.block()
 
     def _release(self, most: int) -> None:
         """Forget empty groups, about so many at most; give everything back where no group is left."""
