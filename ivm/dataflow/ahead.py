@@ -261,7 +261,7 @@ def _walks_of(
     for walk, delta in node.operator.walks(inputs, onward) or ():
         way, first = walk.way(delta), walk.stages[0]
         source = [number for number, groups in enumerate(coming.groups) if groups is delta.groups]
-        if way is None or way.is_first or not source:
+        if way is None or way.makes or not source:
             return None
         varies = first if first.varies else None
         walks.append(_Begin(place, node, walk, way, onward, source[0], varies, first.variant(delta)))

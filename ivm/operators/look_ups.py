@@ -42,7 +42,7 @@ class _KeyedLeg(Leg):
                 places.append((group, inner))
                 read.setdefault(group, {})[inner] = None
         self.extra = int(bool(self._apart))
-        self.is_first = bool(self._apart)
+        self.is_first = self.makes = bool(self._apart)
         self.reads = [(group, tuple(columns)) for group, columns in read.items()]
         if self._apart:
             self.reads.append((groups, range(len(self._apart))))

@@ -112,7 +112,8 @@ class Leg(Words):
     `reads` are the columns that are read where they lie, `asks` groups whose sources it has to ask for more, `goes_on`
     the groups that go on, `made` the types of the columns that it makes, as one more group.
 
-    It `is_first` if it needs the delta before the walk begins, of which it may make `extra` groups. It `is_last` if
+    It `is_first` if it needs the delta before the walk begins, as it is of which it is made, or since it `makes`
+    something of it, such as `extra` groups. It `is_last` if
     somebody has to `finish` what it makes. It `splits` if rows may go through it in stretches, and `tells` if it has
     something to `begin` with.
 
@@ -126,6 +127,7 @@ class Leg(Words):
     goes_on: Sequence[int]
     extra = 0
     is_first = False
+    makes = False
     is_last = False
     is_end = False
     splits = True

@@ -57,7 +57,7 @@ class Way:
     """Stages, up to `end`, which `legs` do in one call, for the deltas of a `key`, of so many `groups`.
 
     `head`: the columns that it reads of each. It `tells` if a route has to be told
-    something before a walk, `is_first` if that is made of the delta, and `is_ready` if nothing but the delta is told.
+    something before a walk, `makes` something of the delta first, and `is_ready` if nothing but a delta is told.
     """
 
     def __init__(self, key: Key, groups: int, legs: Sequence[Leg]) -> None:
@@ -84,8 +84,8 @@ class Way:
             for number, leg in enumerate(legs)
         ]
         self._telling = [each for each in every if each[1].tells]
-        self.tells, self.is_first = bool(self._telling), legs[0].is_first
-        self.is_ready = not (self.tells or self.is_first)
+        self.tells, self.makes = bool(self._telling), legs[0].makes
+        self.is_ready = not (self.tells or legs[0].is_first)
         self.begun: Begun | None = None
         """The walk that the next delta has begun already, if it is the one."""
         for _, leg, columns, _ in every:

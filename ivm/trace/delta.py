@@ -113,9 +113,19 @@ class Source(Protocol):
         """Column `index` of `rows`; cost: one gather."""
         return self.column(index).take(rows)
 
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether these functions of text column `index` are better had from here than by its codes."""
-        return False
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
+        """Whether these functions of text column `index` are better had from here than by its codes.
+
+        What is above 1 says that `number_of` gives numbers to functions, and by which numbering.
+        """
+        return 0
+
+    def number_of(self, index: int, function: TextFunction) -> int:
+        """Under which number `places` tell of the values of a function of column `index`; -1 if they do not.
+
+        That is so in all sources that `computes` says the same of, as long as somebody has the function.
+        """
+        return -1
 
 
 @dataclass(slots=True)
@@ -202,7 +212,7 @@ class Delta:
         if place is None:
             return False
         group, inner = place
-        return not isinstance(inner, tuple) and self.groups[group].source.computes(inner, functions)
+        return not isinstance(inner, tuple) and self.groups[group].source.computes(inner, functions) > 0
 
     def columns(self) -> list[Column]:
         """All columns, gathered."""
@@ -286,7 +296,7 @@ class Concatenation(Source):
             column = self._made[index] = concat([part.column(index) for part in self.parts])
         return column
 
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
         """Whether all parts do."""
         return index not in self._made and all(part.computes(index, functions) for part in self.parts)
 

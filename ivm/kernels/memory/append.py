@@ -55,7 +55,7 @@ _memcpy: Any = cgutils.raw_memcpy
 
 
 @operation(types.void, types.int64, None)
-def _store(builder: Any, address: Any, value: Any) -> None:
+def store(builder: Any, address: Any, value: Any) -> None:
     """Write an item to an address, wherever it begins."""
     builder.store(value, builder.inttoptr(address, value.type.as_pointer()), align=1)
 
@@ -95,7 +95,7 @@ def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
         return
     source, stride = data_of(array), stride_of(array, 0)
     for row in range(rows):
-        _store(to + 8 * row, load(source + stride * row, np.int64(0)))
+        store(to + 8 * row, load(source + stride * row, np.int64(0)))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -183,29 +183,29 @@ def _gather(column: Ints, place: Word, references: Word, length: Word, rows: Wor
         to = column[ADDRESS] + (length + first) * width
         if width == 16:
             for row in range(count):
-                _store(to + 16 * row, load(at[row], np.int64(0)))
-                _store(to + 16 * row + 8, load(at[row] + 8, np.int64(0)))
+                store(to + 16 * row, load(at[row], np.int64(0)))
+                store(to + 16 * row + 8, load(at[row] + 8, np.int64(0)))
         elif width == 8:
             for row in range(count):
-                _store(to + 8 * row, integer_at(at[row], size))
+                store(to + 8 * row, integer_at(at[row], size))
         elif width == 4:
             for row in range(count):
-                _store(to + 4 * row, np.int32(integer_at(at[row], size)))
+                store(to + 4 * row, np.int32(integer_at(at[row], size)))
         else:
             for row in range(count):
-                _store(to + row, np.uint8(integer_at(at[row], size) != 0))
+                store(to + row, np.uint8(integer_at(at[row], size) != 0))
         if mask != 0:
             for row in range(count):
                 if missing[row] != 0:
                     for byte in range(width):
-                        _store(to + row * width + byte, np.uint8(0))
-                _store(mask + length + first + row, np.uint8(missing[row] == 0))
+                        store(to + row * width + byte, np.uint8(0))
+                store(mask + length + first + row, np.uint8(missing[row] == 0))
 
 
 @part(inline=True)
 def _fill(to: Word, rows: Word, each: Word, item: Any) -> None:
     for row in range(rows):
-        _store(to + row * each, item)
+        store(to + row * each, item)
 
 
 @part()
@@ -218,17 +218,17 @@ def _append(column: Ints, coming: Ints, length: Word, rows: Word) -> None:
         _copy_bytes(to, source, size * rows)
     elif width == 16:
         for row in range(rows):
-            _store(to + 16 * row, load(source + stride * row, np.int64(0)))
-            _store(to + 16 * row + 8, load(source + stride * row + 8, np.int64(0)))
+            store(to + 16 * row, load(source + stride * row, np.int64(0)))
+            store(to + 16 * row + 8, load(source + stride * row + 8, np.int64(0)))
     elif width == 8:
         for row in range(rows):
-            _store(to + 8 * row, integer_at(source + stride * row, size))
+            store(to + 8 * row, integer_at(source + stride * row, size))
     elif width == 4:
         for row in range(rows):
-            _store(to + 4 * row, np.int32(integer_at(source + stride * row, size)))
+            store(to + 4 * row, np.int32(integer_at(source + stride * row, size)))
     else:
         for row in range(rows):
-            _store(to + row, np.uint8(integer_at(source + stride * row, size) != 0))
+            store(to + row, np.uint8(integer_at(source + stride * row, size) != 0))
     if column[VALIDITY] == 0:
         return
     mask = column[VALIDITY] + length

@@ -125,6 +125,12 @@ def hashes_at(typing_context: Any, address: Any, length: Any) -> Any:
 
 
 @_intrinsic
+def bytes_at(typing_context: Any, address: Any, length: Any) -> Any:
+    """The uint8 array (length,) at an address."""
+    return _array_at(types.uint8, 1, address)
+
+
+@_intrinsic
 def words_at(typing_context: Any, address: Any, rows: Any, width: Any) -> Any:
     """The int64 array (rows, width) at an address."""
     return _array_at(types.int64, 2, address)

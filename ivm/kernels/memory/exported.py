@@ -28,9 +28,10 @@ SEEN, WIDTH = VALIDITY, BIT
 the number that it is known by, 0 if it is not or codes are missing; and the bytes of a code. The first code lies at
 ADDRESS."""
 
-OFFSET_BYTES, BYTES = SIZE, ROOM
-"""What it says of texts of which none is NULL, where STRIDE and SEEN are 0: the bytes of an offset, of which the first
-lies at ADDRESS, and where the bytes begin. OFFSET_BYTES is 0 of all others that have no STRIDE."""
+OFFSET_BYTES, BYTES, OFFSETS = SIZE, ROOM, VALID_ROOM
+"""What it says of texts of which none is NULL, where STRIDE is 0: the bytes of an offset, and where the bytes begin.
+The first offset lies at ADDRESS; of the texts of a dictionary, whose codes have a WIDTH, at OFFSETS. WIDTH is 0 of
+other texts, and OFFSET_BYTES of all else that has no STRIDE."""
 
 ADDED, REMOVED = ROOM, VALID_ROOM
 """What it says of diffs besides: how many are +1, and how many -1."""
@@ -128,17 +129,19 @@ def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
 
 
 @part()
-def _locate_codes(array: Any, size: Any, number: Any, place: Ints) -> None:
-    """Where codes of so many bytes lie, of the dictionary with a number."""
+def _locate_codes(array: Any, size: Any, offset_bytes: Any, number: Any, place: Ints) -> None:
+    """Where codes of so many bytes lie, of the dictionary with a number, and where its texts do."""
+    _locate_texts(_word(array, DICTIONARY), offset_bytes, place)
+    place[OFFSETS] = place[ADDRESS]
     place[ADDRESS] = _word(_word(array, BUFFERS), 1) + size * _word(array, OFFSET)
-    place[STRIDE], place[SEEN], place[WIDTH], place[PIECES], place[OFFSET_BYTES] = 0, number, size, 0, 0
+    place[SEEN], place[WIDTH] = number, size
 
 
 @part()
 def _locate_texts(array: Any, size: Any, place: Ints) -> None:
     """Where texts lie, with offsets of so many bytes."""
     offsets, data = _word(_word(array, BUFFERS), 1), _word(_word(array, BUFFERS), 2)
-    place[STRIDE] = place[SEEN] = place[PIECES] = 0
+    place[STRIDE] = place[SEEN] = place[WIDTH] = place[PIECES] = 0
     place[ADDRESS], place[BYTES] = offsets + size * _word(array, OFFSET), data
     place[OFFSET_BYTES] = size if offsets != 0 and data != 0 else 0
 
@@ -361,7 +364,7 @@ def examine(exported: Ints, places: Ints, rows: int, first: int, step: int) -> i
         if found == CLOSER:
             break
         if seen == WELL and nulls == 0 and tests[column, LOOK] == CODES:
-            _locate_codes(array, tests[column, FIRST], known[column, NUMBER], places[column])
+            _locate_codes(array, tests[column, FIRST], tests[column, LAST], known[column, NUMBER], places[column])
         elif seen == WELL and nulls == 0 and tests[column, LOOK] == TEXTS:
             _locate_texts(array, tests[column, FIRST], places[column])
         else:

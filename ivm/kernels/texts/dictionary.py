@@ -135,6 +135,17 @@ def _find_slot(
         place = (place + 1) & mask
 
 
+@part()
+def code_of(data: Bytes, length: Int, slots: Hashes, old: Hashes, heap: Bytes, places: Ints, meta: Ints) -> Int:
+    """The code of the string that `data` is, of so many bytes; below zero if it has none."""
+    word = word_at(data, 0, length)
+    hashed = _hash_of(data, 0, length, word) >> _HALF
+    slot = slots[_find_slot(data, 0, length, word, hashed, slots, 0, heap, places)]
+    if slot == 0 and len(old) > 0:
+        slot = old[_find_slot(data, 0, length, word, hashed, old, meta[MOVED], heap, places)]
+    return np.int64(slot & _LOW) - 1
+
+
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def encode_text(
     data: Bytes,

@@ -66,7 +66,8 @@ class LoopLeg(Leg):
         self._bound, self._held, self._given = bound, held, looked.made
         shape, loop = bound.shape, bound.loop
         self.extra = int(bool(looked.made))
-        self.is_first = bool(looked.made or bound.evaluated)
+        self.makes = bool(looked.made or bound.evaluated)
+        self.is_first = self.makes or looked.numbered
         self.is_last = bool(bound.left)
         self.splits = bool(shape.early or shape.late) and not bound.evaluated
         self.reads = list(looked.reads)

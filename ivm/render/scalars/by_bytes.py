@@ -16,12 +16,12 @@ from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.text_natives import Native, column_of
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, rewrite
-from ivm.trace.columns.column import Array
+from ivm.trace.columns.column import Array, Ints
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Layout
 from ivm.trace.text.texts import Texts
 
-_MOST_LAYOUTS = 64
+_MOST_LAYOUTS, _NUMBERING = 64, 40
 _Asked = tuple[int, int, tuple["Function", ...]]
 """A bit for a text column, the column, and the functions that are read of it."""
 
@@ -40,12 +40,20 @@ class TextInputs:
         self._located = lru_cache(_MOST_LAYOUTS)(partial(_located, self._asked))
 
     def wanted(self, delta: Delta) -> int:
-        """Those that the delta's sources better compute themselves, a bit for each text column; see `rewritten`."""
-        bits, groups = 0, delta.groups
+        """Those that the delta's sources better compute themselves, a bit for each text column; see `rewritten`.
+
+        Above these bits it says by which numberings; see `Source.computes`.
+        """
+        bits, groups, numberings = 0, delta.groups, 0
         for bit, group, index, functions in self._located(delta.layout):
-            if groups[group].source.computes(index, functions):
+            if said := groups[group].source.computes(index, functions):
                 bits += bit
-        return bits
+                numberings = numberings << _NUMBERING | said
+        return numberings << len(self._asked) | bits
+
+    def bits_of(self, wanted: int) -> int:
+        """The bits alone."""
+        return wanted & ((1 << len(self._asked)) - 1)
 
     def rewritten(self, wanted: int) -> Shape:
         """The program that reads these functions as columns, which lie behind those of the input."""
@@ -121,13 +129,20 @@ class NativeFunction:
 
     def of_codes(self, column: Values) -> Values:
         """Its values of strings that have codes; remembered by code."""
+        return self._memo().lookup(column)
+
+    @property
+    def memo(self) -> Ints:
+        """The words of its memo."""
+        return self._memo().words
+
+    def _memo(self) -> TextMemo:
         run, dictionary = self._run, self._context.dictionary
 
         def compute(codes: Array) -> Values:
             return column_of(run, dictionary.now().texts(codes), dictionary)
 
-        memo = self._context.memo(self.scalar, lambda: TextMemo(dictionary, compute, self.type.physical))
-        return memo.lookup(column)
+        return self._context.memo(self.scalar, lambda: TextMemo(dictionary, compute, self.type.physical))
 
 
 class NullTest:
@@ -135,6 +150,7 @@ class NullTest:
 
     type = BOOLEAN
     light = True
+    memo = None
 
     def of_texts(self, texts: Texts) -> Values:
         """Its values of strings where they lie."""

@@ -26,6 +26,7 @@ class ScratchTexts:
 
     type = VARCHAR
     light = True
+    memo = None
 
     def __init__(self, dictionary: TextDictionary, database: TextDictionary) -> None:
         self._dictionary, self._database = dictionary, database

@@ -32,13 +32,15 @@ class Looked(NamedTuple):
     """How columns lie: how the loop reads each.
 
     Its sources are the groups of which it `reads` columns where they lie, then the functions whose values are `kept`,
-    of which group each; and what is `made` before, of which group, if anything is.
+    of which group each; and what is `made` before, of which group, if anything is. `numbered`: of functions read where
+    they lie, whose numbers mean nothing in other sources than those of the deltas' variant.
     """
 
     pattern: tuple[Access, ...]
     reads: tuple[tuple[int, tuple[int, ...]], ...]
     kept: tuple[tuple[int, tuple[int, TextFunction]], ...]
     made: tuple[tuple[int, Read], ...]
+    numbered: bool
 
 
 class Held:
@@ -70,11 +72,13 @@ class Held:
         """How columns lie in a delta. What cannot be read in place is made before it is read."""
         groups, reads = delta.groups, dict[int, dict[int, None]]()
         kept, made = list[tuple[int, tuple[int, TextFunction]]](), list[tuple[int, Read]]()
+        columns = [self._column(delta, *each) for each in self._reads]
         for slot, (number, read) in enumerate(self._reads):
             if isinstance(read, tuple) and groups[number].source.values_of(*read) is not None:
                 kept.append((number, read))
-            elif isinstance(read, int) and self._in_place(slot, delta) is not None:
-                reads.setdefault(number, {})[read] = None
+                columns[slot] = -1
+            elif self._in_place(slot, delta, columns[slot]) is not None:
+                reads.setdefault(number, {})[columns[slot]] = None
             elif (number, read) not in made:
                 made.append((number, read))
         sources = {number: place for place, number in enumerate(reads)}
@@ -88,20 +92,29 @@ class Held:
                 column = made.index((number, read))
                 access = _access(slot, len(reads) + len(kept), column, places[column], by_refs=False)
             else:
-                access = self._in_place(slot, delta)
+                access = self._in_place(slot, delta, columns[slot])
                 access = None if access is None else replace(access, group=sources[number])
             assert access is not None, "it was found to be read so"
             pattern.append(access)
         read_here = tuple((number, tuple(each)) for number, each in reads.items())
-        return Looked(tuple(pattern), read_here, tuple(kept), tuple(made))
+        numbered = any(
+            isinstance(read, tuple) and column >= 0 for (_, read), column in zip(self._reads, columns, strict=True)
+        )
+        return Looked(tuple(pattern), read_here, tuple(kept), tuple(made), numbered)
 
-    def _in_place(self, slot: int, delta: Delta) -> Access | None:
-        """How an input is read where it lies; None if it cannot be."""
-        number, read = self._reads[slot]
-        if isinstance(read, tuple):
-            return None
+    def _column(self, delta: Delta, number: int, read: Read) -> int:
+        """Under which number a source tells where something lies; -1 if it does not."""
+        if not isinstance(read, tuple):
+            return read
         group = delta.groups[number]
-        return _access(slot, 0, read, group.source.places((read,))[read], by_refs=group.refs is not None)
+        return -1 if group.refs is not None else group.source.number_of(*read)
+
+    def _in_place(self, slot: int, delta: Delta, column: int) -> Access | None:
+        """How an input is read where it lies, as the column of a number; None if it cannot be."""
+        if column < 0:
+            return None
+        group = delta.groups[self._reads[slot][0]]
+        return _access(slot, 0, column, group.source.places((column,))[column], by_refs=group.refs is not None)
 
 
 def _access(slot: int, source: int, column: int, place: Ints, *, by_refs: bool) -> Access | None:

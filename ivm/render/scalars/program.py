@@ -228,6 +228,7 @@ class Piece(Stage):
             return
         wanted = self.variant(delta)
         interpreted, _ = self._of(wanted)
+        wanted = self._texts.bits_of(wanted)
         passed = interpreted.run(self._texts.bound(delta, wanted) if wanted else delta)
         self._context.tidy()
         yield NOTHING if isinstance(passed, bool) else self._project(delta, *passed)
@@ -246,6 +247,7 @@ class Piece(Stage):
         return None if fused is None else fused.leg(delta)
 
     def _of(self, wanted: int) -> tuple[Interpreted, Fused | None]:
+        wanted = self._texts.bits_of(wanted)
         form = self._forms.get(wanted)
         if form is None:
             form = self._forms[wanted] = self._form(wanted)

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ivm.catalog.types import Physical
+from ivm.kernels.texts.lying import FALSE, KNOWN, MEMO_WORDS, NULL, STATES, TRUE, VALUES
 from ivm.kernels.texts.sweep import take_unmarked
 from ivm.render.scalars.columns import both
-from ivm.trace.columns.column import DTYPES, NO_MASK, Array, Column, readonly
+from ivm.trace.columns.column import DTYPES, NO_MASK, Array, Column, Ints, readonly
 
-UNKNOWN, NULL, FALSE, TRUE, LEARNING = 0, 1, 2, 3, 4
+UNKNOWN, LEARNING = 0, 4
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
 and is not BOOLEAN has state TRUE, and the value itself lies beside."""
 
@@ -28,7 +29,7 @@ class TextMemo:
     """`states` int8 and `values` (None for a BOOLEAN function), both indexed by code.
 
     They are as long as `cover` made them. The owner of a fused loop may read both directly; what it finds
-    UNKNOWN it must have looked up here.
+    UNKNOWN it must have looked up here. `words` tell kernels where they lie; see `ivm.kernels.texts.lying`.
     """
 
     def __init__(self, dictionary: Any, compute: Compute, physical: Physical) -> None:
@@ -36,6 +37,7 @@ class TextMemo:
         self.compute = compute
         self.physical = physical
         dictionary.memos.add(self)
+        self.words: Ints = np.zeros(MEMO_WORDS, np.int64)
         self.states: States = np.zeros(0, np.int8)
         self.values: Array | None = None
         if physical is not Physical.BOOL:
@@ -49,12 +51,16 @@ class TextMemo:
     def cover(self) -> None:
         """Make room for every code of the dictionary; amortized by doubling."""
         needed = self.dictionary.count
-        if needed <= len(self.states):
+        if needed <= self.words.item(KNOWN):
             return
-        capacity = max(needed, 2 * len(self.states), 64)
-        self.states = _grown(self.states, capacity)
-        if self.values is not None:
-            self.values = _grown(self.values, capacity)
+        capacity, words = max(needed, 2 * len(self.states), 64), self.words
+        states, values = _grown(self.states, capacity), self.values
+        if values is not None:
+            values = _grown(values, capacity)
+        words[KNOWN] = 0  # whoever is interrupted here has a memo of which kernels know nothing
+        self.states, self.values = states, values
+        words[STATES], words[VALUES] = states.ctypes.data, 0 if values is None else values.ctypes.data
+        words[KNOWN] = capacity
 
     def codes(self) -> Iterator[npt.NDArray[np.int32]]:
         """The texts that it answers with."""

@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Kind, Physical, SqlType
-from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, SEEN
+from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, SEEN, WIDTH
 from ivm.kernels.memory.places import ADDRESS, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column, readonly
 from ivm.trace.columns.computed import Read, TextFunction, compute
 from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of, texts_at
+from ivm.trace.columns.few_texts import MOST_ROWS, WantedTexts
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
@@ -107,8 +108,9 @@ class Reader:
 class Readers:
     """A reader for each column; they remember what they know of the schema that came last."""
 
-    def __init__(self, each: Sequence[Reader]) -> None:
-        self.each = tuple(each)
+    def __init__(self, each: Sequence[Reader], wanted: WantedTexts | None = None) -> None:
+        """`wanted`: what is read of few texts, where batches are for a table."""
+        self.each, self.wanted = tuple(each), wanted
         self._known: tuple[pa.Schema, Ints] | None = None
 
     def strides(self, schema: pa.Schema) -> Ints:
@@ -136,6 +138,7 @@ class Batch(Source):
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
+        self._room: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -164,12 +167,31 @@ class Batch(Source):
         """
         places = self._located() if self._places is None else self._places
         for index in columns:
-            if not places.item(index, STRIDE):
-                if not self._is_mine:  # others may have been given the same, who do not hold what is converted here
-                    places, self._is_mine = places.copy(), True
-                    self._places = places
-                tell_of(self.column(index), places, index)
+            if index >= len(places) or not places.item(index, STRIDE):
+                places = self._with(index)
         return places
+
+    def _with(self, index: int) -> Ints:
+        """The places, with that of a column that was not read yet, or of a function by its number."""
+        wanted, places = self._readers.wanted, self._located()
+        if not self._is_mine or len(places) <= index:  # others may have been given the same, who hold nothing made here
+            own: Ints = np.zeros((len(places) if wanted is None else wanted.most, WORDS), np.int64)
+            own[: len(places)] = places
+            self._places, self._is_mine, places = own, True, own
+        read = index if wanted is None else wanted.numbered(index) or index
+        if wanted is not None and self._room is None and len(self) <= MOST_ROWS:
+            self._room = wanted.of_batch(len(self), places)
+            self._memory = None  # of what is known now too
+            if not places.item(index, STRIDE):
+                wanted.want(index)
+        if not places.item(index, STRIDE):
+            tell_of(self.column(read), places, index)
+        return places
+
+    def number_of(self, index: int, function: TextFunction) -> int:
+        """See `Source.number_of`."""
+        wanted = self._readers.wanted
+        return -1 if wanted is None else wanted.number_of(index, function)
 
     def _located(self) -> Ints:
         """Where columns lie as they came; others have no stride, as all have of rows in several pieces."""
@@ -184,31 +206,37 @@ class Batch(Source):
             self._places = places
         return places
 
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
+        """See `Source.computes`: if they are computed already, or the bytes are to be read (see `TextHabit`)."""
         if index in self._made:
-            return False
+            return 0
         light = there = True
         for function in functions:
             light &= function.light
             there = there and (index, function) in self._made
-        return there or self._reads_bytes(index, light)
+        if not there and not self._reads_bytes(index, light):
+            return 0
+        return 1 if self._readers.wanted is None else self._readers.wanted.numbering
 
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
         place = self._place(index)
-        address, stride, validity, size = place[ADDRESS], place[STRIDE], place[VALIDITY], place[OFFSET_BYTES]
+        stride, validity, size = place[STRIDE], place[VALIDITY], place[OFFSET_BYTES]
         if stride and not validity:
-            if self._memory is None:
-                self._memory = memory_of(self.rows)
-            return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
+            return self._there(place, reader.type.physical)
         if self._by_bytes.get(index):
             reader.habit.encoded()
-        if not stride and size:
-            return reader.encode(*texts_at(address, size, place[BYTES], len(self)))
+        if not stride and size and not place[WIDTH]:
+            return reader.encode(*texts_at(place[ADDRESS], size, place[BYTES], len(self)))
         number = 0 if stride else validity
         known = reader.known(place, len(self)) if number else None
         return reader.read(self._arrays(index), number) if known is None else known
+
+    def _there(self, place: Sequence[int], physical: Physical) -> Column:
+        """Values that lie at a place, none of which is NULL."""
+        if self._memory is None:
+            self._memory = memory_of((self.rows, self._room))
+        return Column(array_at(self._memory, place[ADDRESS], physical, len(self), place[STRIDE]))
 
     def _place(self, index: int) -> Sequence[int]:
         """Where a column lies, as `Located` has it."""
@@ -220,12 +248,18 @@ class Batch(Source):
         return _arrays(self.rows.column(index))
 
     def _computed(self, index: int, function: TextFunction) -> Column:
-        if index not in self._made and self._reads_bytes(index, function.light):
-            reader, place = self._readers.each[index], self._place(index)
-            if not place[STRIDE] and place[OFFSET_BYTES]:
+        wanted = self._readers.wanted
+        if wanted is not None and self._room is not None and (number := wanted.known(index, function)) >= 0:
+            there = self._place(number)
+            if there[STRIDE] and not there[VALIDITY]:
+                return self._there(there, function.type.physical)
+        place = self._place(index)
+        if index not in self._made and not place[STRIDE] and self._reads_bytes(index, function.light):
+            reader = self._readers.each[index]
+            if place[OFFSET_BYTES] and not place[WIDTH]:
                 data, offsets = texts_at(place[ADDRESS], place[OFFSET_BYTES], place[BYTES], len(self))
                 return function.of_texts(Texts(readonly(data), readonly(offsets[:-1]), readonly(offsets[1:])))
-            number = 0 if place[STRIDE] else place[SEEN]
+            number = place[SEEN]
             known = reader.known(place, len(self), function) if number else None
             return reader.compute(self._arrays(index), function, number) if known is None else known
         return function.of_codes(self.column(index))

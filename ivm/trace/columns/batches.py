@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import Ints
+from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.in_place import InPlace, Pieces
 from ivm.trace.columns.placed_texts import PlacedTexts
 
@@ -17,12 +18,39 @@ FAN, SEALED = 32, 9
 """How many batches are put together at once, and the level of one that stays as it is."""
 
 
+class Lying:
+    """Of batches one after the other the addresses of places that say where the texts of some columns lie.
+
+    `block` tells of them. Size: 8 bytes a batch, and places where these are not known anyway.
+    """
+
+    def __init__(self, columns: frozenset[int] = frozenset(), places: Sequence[Ints] = ()) -> None:
+        self.columns = columns
+        self.block: Ints = np.zeros(2, np.int64)
+        self.addresses: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block)
+        self._places = list(places)
+        self.addresses.append(np.array([each.ctypes.data for each in places], np.int64))
+
+    def add(self, number: int, places: Ints) -> None:
+        """Those of the next batch, which is this one."""
+        self._places[number:] = [places]
+        self.addresses.push(places.ctypes.data)
+
+    def truncate(self, count: int) -> None:
+        """Forget all but the first `count` batches."""
+        self.addresses.truncate(count)
+
+    def first(self, count: int) -> Lying:
+        """The first `count` batches."""
+        return Lying(self.columns, self._places[: min(count, self.addresses.length)])
+
+
 @dataclass(slots=True)
 class Batches:
     """Record batches one after the other: of each where it begins, how often it was put together, and where its columns
     lie, as far as that is known (see `Located`), and the texts of columns, once somebody has asked.
 
-    `in_place`: the columns that are read where they lie.
+    `in_place`: the columns that are read where they lie; `lying`: where texts lie of which few rows are read.
     """
 
     batches: list[pa.RecordBatch] = field(default_factory=list)
@@ -31,6 +59,7 @@ class Batches:
     texts: list[dict[int, PlacedTexts | None]] = field(default_factory=list)
     pieces: Pieces = field(default_factory=Pieces)
     in_place: dict[int, InPlace] = field(default_factory=dict)
+    lying: Lying = field(default_factory=Lying)
 
     def truncate(self, rows: int) -> None:
         """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
@@ -40,6 +69,7 @@ class Batches:
         for column in self.in_place.values():
             column.truncate(count)
         self.pieces.truncate(count)
+        self.lying.truncate(count)
         del self.batches[count:], self.levels[count:], self.places[count:], self.texts[count:]
 
     def first(self, rows: int) -> Batches:
@@ -71,7 +101,7 @@ class Batches:
         texts = [*self.texts[:first], {}, *self.texts[first + FAN :]]
         pieces = self.pieces.joined(first, FAN)
         in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
-        return Batches(batches, levels, places, texts, pieces, in_place)
+        return Batches(batches, levels, places, texts, pieces, in_place, self.lying.first(first))
 
     def ready(self) -> int | None:
         """The first of so many small batches of one level side by side, if there are any among the newest."""

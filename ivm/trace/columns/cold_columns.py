@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Kind, SqlType
-from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
-from ivm.kernels.memory.places import ADDRESS, STRIDE
+from ivm.kernels.memory.exported import OFFSET_BYTES
+from ivm.kernels.memory.places import STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
-from ivm.trace.columns.batches import FAN, SEALED, Batches
+from ivm.trace.columns.batches import FAN, SEALED, Batches, Lying
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
+from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in, plain
-from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered
+from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered, texts_in_place
 from ivm.trace.columns.segment import in_one
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Texts, texts_of
@@ -169,10 +170,7 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
-        if len(rows) <= _READ:
-            if (few := self._few_texts(index, rows)) is not None:
-                return Column(self._dictionary.codes_of(few))
-        elif (texts := self.texts(index, rows)) is not None:
+        if (texts := self.texts(index, rows)) is not None:
             return self._dictionary.encode_texts(texts)
         distinct, places = ascending(rows)
         found = self._converted(index, self._taken(index, distinct))
@@ -223,8 +221,9 @@ class ColdColumns:
         if len(rows) > _SCATTERED:
             return None
         if len(rows) <= _READ:
-            few = self._few_texts(index, rows)
-            return None if few is None else texts_of(few)
+            found = [self.text(index, row) for row in rows.tolist()]
+            few = [text for text in found if text is not None]
+            return texts_of(few) if len(few) == len(found) else None
         pieces, rows = self._rows.pieces, rows.astype(np.int64, copy=False)
         owners = np.searchsorted(pieces.starts, rows, side="right") - 1
         starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -236,22 +235,44 @@ class ColdColumns:
             starts[mine], ends[mine] = lie.bounds(rows[mine] - pieces.start(number))
         return scattered(starts, ends)
 
-    def _few_texts(self, index: int, rows: Array) -> list[bytes] | None:
-        """The texts of a few rows; None where one is not known, or NULL."""
-        found = [self.text(index, row) for row in rows.tolist()]
-        texts = [text for text in found if text is not None]
-        return texts if len(texts) == len(found) else None
-
     def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
         """Where the texts of a batch lie."""
         texts, places = self._rows.texts[number], self._rows.places[number]
         if index not in texts:
-            size = 0 if places is None or places.item(index, STRIDE) else places.item(index, OFFSET_BYTES)
-            if places is not None and size:
-                texts[index] = PlacedTexts(places.item(index, ADDRESS), size, places.item(index, BYTES))
+            if places is not None and self._lies_at(places, index):
+                texts[index] = texts_in_place(places[index].tolist())
             else:
                 texts[index] = placed_texts(self._array(number, index), self._types[index])
         return texts[index]
+
+    def _lies_at(self, places: Ints, index: int) -> bool:
+        """Whether places say where the texts of a column lie."""
+        told = places.item(index, OFFSET_BYTES) != 0 and places.item(index, STRIDE) == 0
+        return told and self._types[index].kind is Kind.VARCHAR
+
+    def few_texts(self, wanted: WantedTexts, rows: Ints, places: Ints) -> Ints | None:
+        """Let `places` tell of what is known of the texts of a few rows; see `WantedTexts.of_rows`."""
+        pieces = self._rows.pieces.block
+        return wanted.of_rows(rows, self._where_texts_lie(wanted.columns), pieces, places)
+
+    def _where_texts_lie(self, columns: frozenset[int]) -> Ints:
+        """Where the addresses of places stand, of each batch, that say where the texts of these columns lie.
+
+        Cost: constant for each batch that has come since.
+        """
+        lying = self._rows.lying
+        if lying.columns != columns:
+            lying = self._rows.lying = Lying(columns)
+        for number in range(lying.addresses.length, len(self._rows.batches)):
+            places = self._rows.places[number]
+            missing = [i for i in columns if i in self._places and (places is None or not self._lies_at(places, i))]
+            if missing or places is None:
+                places = np.zeros((len(self._types), WORDS), np.int64) if places is None else places.copy()
+                for index in missing:
+                    lie = self._texts_in(number, index)
+                    places[index] = 0 if lie is None else lie.words()
+            lying.add(number, places)
+        return lying.block
 
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""

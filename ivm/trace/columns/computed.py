@@ -26,6 +26,11 @@ class TextFunction(Protocol):
     type: SqlType
     light: bool
 
+    @property
+    def memo(self) -> Ints | None:
+        """The words of what is remembered by code, as `ivm.kernels.texts.lying` has them; None if nothing is."""
+        ...
+
     def of_texts(self, texts: Texts) -> Column:
         """Its values of strings where they lie."""
         ...
@@ -69,6 +74,7 @@ class ComputedColumns:
 
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[TextFunction, dict[int, HotColumn]] = WeakKeyDictionary()
+        self._put = 0
         self.is_used = False
         """Whether anything was ever kept."""
 
@@ -77,31 +83,37 @@ class ComputedColumns:
         """Bytes of the values."""
         return sum(column.nbytes for column in self.columns())
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Another one once there are others."""
+        return self._put, len(self._kept)
+
     def get(self, index: int, function: TextFunction) -> HotColumn | None:
         """The values of a function of a column, if they are kept."""
         return self._kept.get(function, {}).get(index)
 
     def columns(self) -> list[HotColumn]:
         """All values that are kept."""
-        return [column for _, column in self._each()]
+        return [column for _, column in self.each()]
 
     def count(self, index: int) -> int:
         """How many functions of a column are kept."""
-        return sum(column == index for (column, _), _ in self._each())
+        return sum(column == index for (column, _), _ in self.each())
 
     def put(self, index: int, function: TextFunction, column: HotColumn) -> None:
         """Keep the values of a function of all rows."""
         self.is_used = True
+        self._put += 1
         self._kept.setdefault(function, {})[index] = column
 
     def append(self, read: Callable[[Read], Column]) -> None:
         """Add the values of further rows, as this gives them."""
-        for read_of, column in self._each():
+        for read_of, column in self.each():
             column.append(read(read_of))
 
     def append_from(self, others: ComputedColumns, rows: Ints) -> None:
         """Add the values that `others`, which are of the same functions, have of `rows`."""
-        for read_of, column in self._each():
+        for read_of, column in self.each():
             kept = others.get(*read_of)
             if kept is not None:
                 column.append(kept.part(0, len(kept)).take(rows))
@@ -109,18 +121,19 @@ class ComputedColumns:
     def empty(self) -> ComputedColumns:
         """No values yet, of the same functions."""
         made = ComputedColumns()
-        for read_of, column in self._each():
+        for read_of, column in self.each():
             made.put(*read_of, column.empty())
         return made
 
     def is_like(self, others: ComputedColumns) -> bool:
         """Whether they are of the same functions."""
-        return {read_of for read_of, _ in self._each()} == {read_of for read_of, _ in others._each()}
+        return {read_of for read_of, _ in self.each()} == {read_of for read_of, _ in others.each()}
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on."""
         for column in self.columns():
             column.truncate(rows)
 
-    def _each(self) -> list[tuple[tuple[int, TextFunction], HotColumn]]:
+    def each(self) -> list[tuple[tuple[int, TextFunction], HotColumn]]:
+        """Functions of which columns are kept, and their values."""
         return [((i, f), column) for f, columns in list(self._kept.items()) for i, column in list(columns.items())]

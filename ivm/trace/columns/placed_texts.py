@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Kind, Physical, SqlType
+from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, OFFSETS, WIDTH
+from ivm.kernels.memory.places import ADDRESS, WORDS
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.trace.columns.column import Array, Ints, readonly
 from ivm.trace.columns.exported import MEMORY, PAGE, READABLE
@@ -37,6 +40,13 @@ class PlacedTexts(NamedTuple):
     codes: int = 0
     width: int = 0
 
+    def words(self) -> list[int]:
+        """The same as a place; see `ivm.kernels.memory.exported`."""
+        words = [0] * WORDS
+        words[OFFSET_BYTES], words[BYTES], words[WIDTH] = self.size, self.data, self.width
+        words[ADDRESS], words[OFFSETS] = self.codes if self.width else self.offsets, self.offsets
+        return words
+
     def text(self, place: int) -> bytes:
         """The text at a place of the array."""
         if self.width:
@@ -53,6 +63,14 @@ class PlacedTexts(NamedTuple):
         offsets: Array = np.ndarray((_SOME,), f"i{self.size}", READABLE, self.offsets - PAGE)
         data = self.data - PAGE
         return offsets[places].astype(np.int64) + data, offsets[places + 1].astype(np.int64) + data
+
+
+def texts_in_place(place: Sequence[int]) -> PlacedTexts:
+    """What a place says of texts, which has OFFSET_BYTES and no stride."""
+    size, data, width = place[OFFSET_BYTES], place[BYTES], place[WIDTH]
+    if width:
+        return PlacedTexts(place[OFFSETS], size, data, place[ADDRESS], width)
+    return PlacedTexts(place[ADDRESS], size, data)
 
 
 def placed_texts(array: pa.Array, type: SqlType) -> PlacedTexts | None:

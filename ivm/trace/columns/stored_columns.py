@@ -18,8 +18,10 @@ from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
 from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
+from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
+from ivm.trace.columns.placed_columns import NOTHING_PLACED, Placed, placed_in
 from ivm.trace.columns.places import NONE, Places, tell_of
 from ivm.trace.columns.segment import few_values, in_one
 from ivm.trace.delta import Delta, Source
@@ -42,25 +44,27 @@ class StoredColumns(Source):
     row number (`heat`), and leave the batches. Size: the hot values and the batches.
     """
 
-    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
+    def __init__(
+        self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool, wanted: WantedTexts | None = None
+    ) -> None:
         self.types = tuple(types)
+        self.wanted = wanted or WantedTexts(types, dictionary)
+        """What is read of few texts, of those that come as well."""
         self.rows = 0
         self.numbering = object()
         """What is the same as long as a row has the same number; it holds nothing."""
         self._dictionary = dictionary
         self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
-        self._places, self._sources = Places(len(types)), SourcesByLayout(range(len(types)))
-        self._rows, self._given = [*self._places.words], np.zeros(GIVEN + SOURCE * len(types), np.int64)
+        self._places, self._sources = Places(self.wanted.most), SourcesByLayout(range(len(types)))
+        self._rows, self._given = [*self._places.words], np.zeros(GIVEN + SOURCE * len(self._places.words), np.int64)
         self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
-        self._computed = ComputedColumns()
+        self._computed, self._placed = ComputedColumns(), NOTHING_PLACED
         self._newest: tuple[int, Batch] | None = None
         self._told, self._wanted = set[int](), set[int]()
         self._edition, self.edition = 0, np.zeros(1, np.int64)
         """Changes when the places that are wanted have to be told anew."""
         self._is_fixed, self._fixed = False, dict[int, Column]()
-        self.every: Ints = np.arange(len(self.types))
-        """The numbers of all columns."""
 
     @property
     def nbytes(self) -> int:
@@ -69,7 +73,7 @@ class StoredColumns(Source):
 
     def empty(self) -> StoredColumns:
         """No rows yet, of columns that are hot and cold as these are."""
-        made = StoredColumns(self.types, self._dictionary, cold=True)
+        made = StoredColumns(self.types, self._dictionary, cold=True, wanted=self.wanted)
         made._cold = ColdColumns(self.types, self._dictionary, self._cold.indexes)
         made._hot = made._empty(self._hot)
         made._computed = self._computed.empty()
@@ -95,10 +99,11 @@ class StoredColumns(Source):
         other._forget()  # whoever was told where they lie asks anew
         for index, hot in self._hot.items():
             hot.tell(self._rows[index])
+        self._placed = NOTHING_PLACED
 
     def fixed(self, rows: int, strings: Strings) -> StoredColumns:
         """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
-        fixed = StoredColumns(self.types, self._dictionary, cold=True)
+        fixed = StoredColumns(self.types, self._dictionary, cold=True, wanted=self.wanted)
         fixed.rows, fixed._strings, fixed._is_fixed = rows, strings, True
         fixed._cold, fixed._hot, fixed._computed = self._cold.fixed(rows), self._hot, self._computed
         return fixed
@@ -116,39 +121,63 @@ class StoredColumns(Source):
         if isinstance(source, Delta) and self._append_delta(source, count):
             self.rows += count
             return
-        if self._hot:
+        if isinstance(source, Batch) and self._append_batch(source, count):
+            pass
+        elif self._hot or self._computed.is_used:
             columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
             self._append_hot(*source_of(columns), count)
+            self._computed.append(source.column)
         if isinstance(source, Batch):
-            if self._computed.is_used:
-                self._computed.append(source.column)
             self._newest, rows = (self.rows, source), source.rows
             for batch in (rows,) if isinstance(rows, pa.RecordBatch) else rows.to_batches():
                 if not self._cold.append(batch, source.addresses, self._told):
                     self._forget()
         self.rows += count
 
+    def _append_batch(self, batch: Batch, count: int) -> bool:
+        """Add rows of columns that are hot, and of functions that are kept; False if that was not done, and nothing is.
+
+        Cost: one call, and what it takes to compute those functions.
+        """
+        placed = self._at_hand()
+        if placed is None or not placed.columns:
+            return placed is not None
+        return self._append_hot([batch.places(placed.columns), None], placed.reads, count, placed.columns)
+
+    def _at_hand(self) -> Placed | None:
+        """What has a place here; None if some function has none, or it is not here that rows come."""
+        placed: Placed | None = self._placed
+        if self._placed.hot is not self._hot or self._placed.version != self._computed.version:
+            if self._is_fixed:
+                return None
+            placed = placed_in(self._rows, self.wanted, self._hot, self._computed, len(self.types))
+            self._placed = placed or NOTHING_PLACED
+        return placed
+
     def _append_delta(self, delta: Delta, count: int) -> bool:
         sources = self._sources[delta.layout]
         return self._append_hot(sources.of(delta), sources.places, count)
 
-    def _append_hot(self, listed: list[Any], reads: Ints, count: int) -> bool:
-        """Add rows of the columns that are hot, as `Sources` says how they are read; False if they are not.
-
-        Nothing is done then.
+    def _append_hot(
+        self, listed: list[Any], reads: Ints, count: int, columns: Mapping[int, HotColumn] | None = None
+    ) -> bool:
+        """Add rows of columns by their numbers, of those that are hot, as `Sources` says how they are read; False if
+        they are not. Nothing is done then.
         """
+        columns = self._hot if columns is None else columns
         _pack(self._given.data, 0, self.rows, count, 0, 0, 0, id(listed), NONE)
-        while (said := append_columns(self._places.words, reads, self._given)) != DONE:
+        places = self._places.words[: len(reads)]
+        while (said := append_columns(places, reads, self._given)) != DONE:
             if said == UNREADABLE:
                 return False
             if said <= NO_MASK:
-                self._hot[NO_MASK - said].begin_mask()
+                columns[NO_MASK - said].begin_mask()
                 continue
-            hot, place = self._hot[said], self._rows[said]
+            hot, place = columns[said], self._rows[said]
             hot.reserve(self.rows + count)
             if not place[STRIDE]:  # somebody was interrupted before he told of it
                 hot.tell(place)
-        for hot in self._hot.values():
+        for hot in columns.values():
             hot.lengthen(self.rows + count)
         return True
 
@@ -231,12 +260,22 @@ class StoredColumns(Source):
         """See `Source.values_of`."""
         return self._computed.get(index, function)
 
+    @property
+    def every(self) -> Ints:
+        """The numbers of all columns, and of functions whose values are kept, as far as these have places here."""
+        placed = self._at_hand()
+        return np.arange(len(self.types)) if placed is None else placed.every
+
+    def few_texts(self, rows: Ints, places: Ints) -> Ints | None:
+        """Let `places` tell of what is known of the texts of a few rows; see `WantedTexts.of_rows`."""
+        return None if self._is_fixed else self._cold.few_texts(self.wanted, rows, places)
+
     def _tell(self, index: int) -> None:
         """Write down where a column is kept; what has been told of it holds until rows come or go."""
         hot, place = self._hot.get(index), self._rows[index]
-        if hot is None:
+        if hot is None and index < len(self.types):
             self._cold.tell(index, place)
-        elif self._is_fixed:
+        elif hot is not None and self._is_fixed:
             self._fixed[index] = hot.part(0, self.rows)
             tell_of(self._fixed[index], self._places.words, index)
         self._told.add(index)

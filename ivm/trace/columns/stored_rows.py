@@ -9,12 +9,10 @@ import numpy as np
 from ivm.kernels.memory.places import STRIDE, WORDS
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.computed import Read, TextFunction
+from ivm.trace.columns.few_texts import MOST_ROWS
 from ivm.trace.columns.places import tell_of
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Source
-
-_FEW = 1 << 6
-"""So many rows are copied with all of their columns, whoever asks for one: a further call costs more than they do."""
 
 
 class StoredRows(Source):
@@ -24,9 +22,10 @@ class StoredRows(Source):
         self._columns = columns
         self._rows = rows
         self._gathered: dict[Read, Column] = {}
-        self._places: Ints = np.zeros((len(columns.types), WORDS), np.int64)
-        self._copies: list[Ints] = []
+        self._places: Ints = np.zeros((columns.wanted.most, WORDS), np.int64)
+        self._copies: list[Ints | None] = []
         self._told = set[int]()
+        self._is_few = isinstance(rows, np.ndarray) and len(rows) <= MOST_ROWS
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`; what was asked for once lies where it did."""
@@ -36,15 +35,24 @@ class StoredRows(Source):
 
     def _tell(self, columns: Sequence[int]) -> None:
         """Write down where columns lie from now on."""
+        if self._is_few:
+            self._read_few()
         places, rows = self._places, self._rows
         missing = [index for index in columns if not places.item(index, STRIDE)]
-        if missing and isinstance(rows, np.ndarray) and (len(rows) > _FEW or not self._copies):
-            wanted = self._columns.every if len(rows) <= _FEW else np.array(missing, np.int64)
-            self._copies.append(self._columns.copy_to(places, wanted, rows))
+        if missing and isinstance(rows, np.ndarray) and len(rows) > MOST_ROWS:
+            self._copies.append(self._columns.copy_to(places, np.array(missing, np.int64), rows))
         for index in missing:
             if not places.item(index, STRIDE):
-                tell_of(self.column(index), places, index)
+                self._columns.wanted.want(index)
+                tell_of(self.column(self._columns.wanted.numbered(index) or index), places, index)
         self._told.update(columns)
+
+    def _read_few(self) -> None:
+        """Copy a few rows with all of their columns, whoever asks for one: a further call costs more than they do."""
+        rows = np.ascontiguousarray(self._rows, np.int64)
+        copied = self._columns.copy_to(self._places, self._columns.every, rows)
+        self._copies += copied, self._columns.few_texts(rows, self._places)
+        self._is_few = False
 
     def column(self, index: Read) -> Column:
         """Column `index` of the rows, or a function of one."""
@@ -53,6 +61,12 @@ class StoredRows(Source):
             column = self._gathered[index] = self._columns.gather(index, self._rows)
         return column
 
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether the store does, and nobody has read the codes."""
-        return index not in self._gathered and self._columns.computes(index, functions)
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
+        """See `Source.computes`: if the store does, and nobody has read the codes."""
+        if index in self._gathered or not self._columns.computes(index, functions):
+            return 0
+        return self._columns.wanted.numbering
+
+    def number_of(self, index: int, function: TextFunction) -> int:
+        """See `Source.number_of`."""
+        return self._columns.wanted.number_of(index, function)

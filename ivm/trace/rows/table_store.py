@@ -62,7 +62,11 @@ class TableStore(Rows):
             self._forms = (layout.form, range(len(key))), (layout.form_of([(0, column) for column in key]), key)
 
     def _read_as(self, types: tuple[SqlType, ...], readers: Sequence[Reader]) -> None:
-        self._types, self._layout, self._readers = types, plain_layout(len(types)), Readers(readers)
+        self._types, self._layout, self._readers = (
+            types,
+            plain_layout(len(types)),
+            Readers(readers, self.store.columns.wanted),
+        )
 
     def wider(self, fields: Sequence[Field], values: Sequence[pa.Scalar]) -> Wider:
         """The rows there are in further columns, which hold these values; `widen` is to follow, before any commit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import accumulate
+from struct import Struct
 from typing import Any, Protocol
 from weakref import WeakSet, WeakValueDictionary
 
@@ -26,6 +27,7 @@ from ivm.kernels.texts.dictionary import (
     encode_text,
     move_slots,
 )
+from ivm.kernels.texts.lying import DICTIONARY, read_texts
 from ivm.trace.columns.column import ALL, Array, Bools, Column, Ints, concat, readonly, validity_mask, zeroed
 from ivm.trace.columns.growable import Growable
 from ivm.trace.text.texts import Strings, Texts, places_in, text_buffers
@@ -46,6 +48,7 @@ EACH = 24
 """What a string takes beside its bytes: its place, and two slots of which it has one."""
 ANY_BYTES = "surrogateescape"
 """How Python's strings hold bytes that are not UTF-8, as a literal of BLOB does."""
+_pack = Struct(f"{DICTIONARY}q").pack_into
 _AT_ONCE = 1 << 14
 """After so many strings of one call other threads may add theirs."""
 
@@ -226,6 +229,7 @@ class TextDictionary(TextMemory):
         self.literals: WeakSet[Literals] = WeakSet()
         self.memos: WeakSet[Memo] = WeakSet()
         self.shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # what depends on this dictionary
+        self._arrays: Ints = np.zeros(DICTIONARY, np.int64)
         self.code("")
 
     def __len__(self) -> int:
@@ -261,12 +265,19 @@ class TextDictionary(TextMemory):
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
-        return self.codes_of([text.encode(errors=ANY_BYTES) for text in texts])
+        there = [text.encode(errors=ANY_BYTES) for text in texts]
+        offsets = np.array([0, *accumulate(map(len, there))], np.int64)
+        return self.encode_parts(np.frombuffer(b"".join(there), np.uint8), offsets)
 
-    def codes_of(self, texts: Sequence[bytes]) -> Codes:
-        """The same, of texts as bytes."""
-        offsets = np.array([0, *accumulate(map(len, texts))], np.int64)
-        return self.encode_parts(np.frombuffer(b"".join(texts), np.uint8), offsets)
+    def read(self, wanted: Ints, rows: Ints, lies: Ints, pieces: Ints, room: Ints, places: Ints) -> None:
+        """Find what is known of few texts, and of functions of them, adding nothing; see `read_texts`."""
+        with self.lock:
+            heap, strings = self.heap, self.heap.strings
+            _pack(
+                self._arrays.data, 0, id(self.slots), id(self.old), id(strings.heap), id(strings.places),
+                id(self.marks), id(heap.meta),
+            )  # fmt: skip
+            read_texts(wanted, rows, lies, pieces, self._arrays, room, places)
 
     def encode_parts(self, data: Array, offsets: Array, valid: Bools | None = None) -> Codes:
         """The codes of the strings `data[offsets[i] : offsets[i + 1]]`, adding new ones; int32 (n,), 0 for a NULL."""
