@@ -38,8 +38,10 @@ _LISTED: list[Array | None] = []
 _pack_coming, _pack_member = Struct("3q").pack_into, Struct(f"{MEMBER}q").pack_into
 
 Step = Callable[[Sequence[Delta | None]], Delta | None]
-Form = tuple[tuple[Layout, int, bool], ...]
-"""How what comes in lies: of each source its layout, its flags, and whether some rows come and others go."""
+Form = tuple[tuple[tuple[type, ...], Layout, int, bool], ...]
+"""How what comes in lies: of each change of what kinds its sources are, since what has just come is read otherwise than
+what goes; its layout, its flags, and whether some rows come and others go.
+"""
 
 
 class Coming:
@@ -50,7 +52,11 @@ class Coming:
     def __init__(self, deltas: Sequence[Delta], rows: int) -> None:
         self.deltas, self.rows = deltas, rows
         self.groups: list[Sequence[Group]] = [delta.groups for delta in deltas]
-        self.form: Form = tuple([(delta.layout, flags_of(delta), delta.is_mixed) for delta in deltas])
+        self.form: Form = tuple([_form_of(delta) for delta in deltas])
+
+
+def _form_of(delta: Delta) -> tuple[tuple[type, ...], Layout, int, bool]:
+    return tuple([type(group.source) for group in delta.groups]), delta.layout, flags_of(delta), delta.is_mixed
 
 
 def coming(changes: Mapping[Node, Delta], due: bytearray) -> Coming | None:
@@ -172,6 +178,7 @@ class _Table:
                 delta = deltas[walk.source]
                 if walk.varies is not None and walk.varies.variant(delta.laid(walk.way.key[1])) != walk.variant:
                     mixed[walk.place] = 1
+                    self._put_off(walk.place)
                 elif walk.way.tells:
                     told[number] = walk.way.tell(self._routes[number], delta)
         arenas, started = self._arenas, perf_counter_ns()
@@ -228,9 +235,16 @@ class _Table:
             return
         found = _walks_of(place, node, inputs, onward, coming)
         if found is None:
-            self._left[place] = (min(2 * before + 1, _PATIENCE),) * 2
+            self._put_off(place)
         else:
             self.noted[place] = found
+
+    def _put_off(self, place: int) -> None:
+        """Leave a step out, and ask it anew when it has been stepped some times, each time twice as often."""
+        if place in self._of:
+            self.noted[place] = ()
+        _, before = self._left.get(place, (0, 0))
+        self._left[place] = (min(2 * before + 1, _PATIENCE),) * 2
 
     def changed(self) -> _Table:
         """The table that is to take the place of this one, with what was noted."""

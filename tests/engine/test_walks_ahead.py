@@ -50,7 +50,7 @@ def history(seed: int) -> Iterator[list[tuple[str, list[Rows], str]]]:
     """Commits of few rows: of each table what comes or goes, and how."""
     chance = random.Random(seed)
     there: dict[str, set[int]] = {"sale": set(), "shop": set(), "item": set()}
-    for _ in range(60):
+    for _ in range(90):
         changes = []
         for table in chance.sample(sorted(there), chance.choice([1, 1, 2, 3])):
             known, most = there[table], 12 if table == "sale" else 4
