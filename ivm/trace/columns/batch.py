@@ -14,7 +14,7 @@ from ivm.trace.columns.arrow import numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column, readonly
 from ivm.trace.columns.computed import Read, TextFunction, compute
 from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of, texts_at
-from ivm.trace.columns.few_texts import MOST_ROWS, WantedTexts
+from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
@@ -138,7 +138,6 @@ class Batch(Source):
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
-        self._room: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -179,11 +178,6 @@ class Batch(Source):
             own[: len(places)] = places
             self._places, self._is_mine, places = own, True, own
         read = index if wanted is None else wanted.numbered(index) or index
-        if wanted is not None and self._room is None and len(self) <= MOST_ROWS:
-            self._room = wanted.of_batch(len(self), places)
-            self._memory = None  # of what is known now too
-            if not places.item(index, STRIDE):
-                wanted.want(index)
         if not places.item(index, STRIDE):
             tell_of(self.column(read), places, index)
         return places
@@ -235,7 +229,7 @@ class Batch(Source):
     def _there(self, place: Sequence[int], physical: Physical) -> Column:
         """Values that lie at a place, none of which is NULL."""
         if self._memory is None:
-            self._memory = memory_of((self.rows, self._room))
+            self._memory = memory_of(self.rows)
         return Column(array_at(self._memory, place[ADDRESS], physical, len(self), place[STRIDE]))
 
     def _place(self, index: int) -> Sequence[int]:
@@ -248,11 +242,6 @@ class Batch(Source):
         return _arrays(self.rows.column(index))
 
     def _computed(self, index: int, function: TextFunction) -> Column:
-        wanted = self._readers.wanted
-        if wanted is not None and self._room is not None and (number := wanted.known(index, function)) >= 0:
-            there = self._place(number)
-            if there[STRIDE] and not there[VALIDITY]:
-                return self._there(there, function.type.physical)
         place = self._place(index)
         if index not in self._made and not place[STRIDE] and self._reads_bytes(index, function.light):
             reader = self._readers.each[index]
