@@ -11,7 +11,7 @@ import numpy as np
 from ivm.kernels.step.state import ARRANGEMENT, ASK, INDEX
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.delta import Group
-from ivm.trace.helpers import LARGE, Errand, at_hand
+from ivm.trace.helpers import Errand, at_hand
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import DistinctKeys, KeyLayout, are_complete
@@ -104,7 +104,7 @@ class Arrangement(Follower):
         row, end = index.rows, store.rows
         if most is not None:
             end = min(row + most, end)
-        elif end - row >= LARGE and self._catch_up_aside(end - row):
+        elif self._catch_up_aside(end - row):
             return 0
         died = store.died
         while row < end:
