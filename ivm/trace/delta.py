@@ -116,7 +116,8 @@ class Source(Protocol):
     def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
         """Whether these functions of text column `index` are better had from here than by its codes.
 
-        What is above 1 says that `number_of` gives numbers to functions, and by which numbering.
+        They are not where the source would ask a function what it says of codes: that may be one over a scratch, whose
+        codes are others. What is above 1 says that `number_of` gives numbers to functions, and by which numbering.
         """
         return 0
 

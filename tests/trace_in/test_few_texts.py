@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import random
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ from ivm.trace.columns.column import Column
 from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Texts
+from tests.random.bags import Bag, bag_of, changed
+from tests.sweeps import sweeping
 
 TEXTS = ["", "a", "é", "a long text of many bytes", "b"]
 TYPES = [pa.string(), pa.large_string(), *(pa.dictionary(each, pa.string()) for each in (pa.int8(), pa.int32()))]
@@ -105,6 +109,28 @@ def _of(column: Column) -> tuple[Any, Any]:
     return column.values, column.valid
 
 
+def test_codes_that_were_read_are_not_given_to_a_function_over_a_scratch() -> None:
+    """They are of the other dictionary; what reads the bytes, as nobody had read the codes, may not read these."""
+    dictionary, scratch = TextDictionary(), TextDictionary()
+    dictionary.codes(TEXTS), scratch.codes(TEXTS[::-1])
+    wanted = WantedTexts([VARCHAR], dictionary)
+    rows = pa.record_batch([pa.array(["a"])], names=["x"])
+    look = first_look(rows.schema, [(0, Field("x", VARCHAR))])
+    located = None if look is None else look.at(rows)
+    assert located is not None
+    batch = Batch(located[0], Readers([Reader(VARCHAR, dictionary)], wanted), located[1])
+    own, other = Remembered(dictionary, BIGINT), Remembered(scratch, BIGINT)
+    own.of_codes(dictionary.encode(pa.array(TEXTS)))
+    assert batch.computes(0, (other,))
+    number = batch.number_of(0, own)
+    places = batch.places((number,))
+    assert places[0, STRIDE]
+    assert places[number, STRIDE]
+    assert batch.computes(0, (own,)) == wanted.numbering
+    assert not batch.computes(0, (other,))
+    assert not batch.computes(0, (own, other))
+
+
 def test_a_function_keeps_its_number_while_anybody_has_it() -> None:
     dictionary = TextDictionary()
     wanted = WantedTexts([BIGINT, VARCHAR], dictionary)
@@ -127,22 +153,33 @@ VIEWS = {
     "same": "SELECT id FROM t WHERE kind = 'b' OR kind = 'new'",
     "alike": "SELECT id, note LIKE '%a%' AS has FROM t WHERE kind <> 'a'",
     "made": "SELECT id, upper(kind) AS k, substring(note, 1, 2) AS s FROM t",
+    "of_made": "SELECT id, upper(kind) || '/' || lower(note) AS x, length(reverse(note)) AS n FROM t",
     "groups": "SELECT kind, count(*) AS n, max(note) AS note FROM t GROUP BY kind",
     "joined": "SELECT t.id, u.id AS other FROM t JOIN u ON t.kind = u.kind WHERE u.note LIKE 'a%'",
     "cut": "SELECT t.id, u.id AS other FROM t JOIN u ON substring(t.kind, 1, 1) = substring(u.kind, 1, 1)",
 }
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_histories_of_few_rows(seed: int) -> None:
-    """Texts come in every form, go and come back, also in one commit that is undone, and when nobody has them."""
-    chance, db = random.Random(seed), ivm.connect(compile="wait")
+@pytest.mark.parametrize(("seed", "how"), [(0, None), (1, None), (2, "fast"), (3, "slow"), (4, "fast")])
+def test_histories_of_few_rows(seed: int, how: str | None, tmp_path: Path) -> None:
+    """Texts come in every form, go and come back, also in one commit that is undone, and when nobody has them.
+
+    That is so while the dictionary is swept, beside somebody who reads what has changed, and after the database is
+    opened again.
+    """
+    with sweeping(how) if how else nullcontext():
+        _lives(random.Random(seed), tmp_path)
+
+
+def _lives(chance: random.Random, path: Path) -> None:
+    db = ivm.connect(path, compile="wait")
     texts = [None, "", "a", "b", "é", "new", "ab", "a long text of many bytes"]
     for table in "tu":
         db.sql(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, kind VARCHAR, note VARCHAR NOT NULL)")
     for name, query in VIEWS.items():
         db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
     there: dict[str, list[int]] = {"t": [], "u": []}
+    reader, read = db.subscribe("of_made"), Bag()
     for number in range(120):
         table = chance.choice("tu")
         if number % 3 == 2 and there[table]:
@@ -167,8 +204,19 @@ def test_histories_of_few_rows(seed: int) -> None:
         if number % 40 == 20:
             db.sql("DROP VIEW made")
             db.sql(f"CREATE MATERIALIZED VIEW made AS {VIEWS['made']}")
+        if chance.random() < 0.2:
+            read = changed(read, reader.fetch().to_pylist())
+            assert read == bag_of(db.view("of_made").arrow())
         if number % 20 == 19:
             db.verify()
+        if number in (50, 90):
+            read = changed(read, reader.fetch().to_pylist())
+            db.close()
+            db = ivm.connect(path, compile="wait")
+            reader = db.subscribe("of_made")
     for table in "tu":
         db.sql(f"DELETE FROM {table}")
     db.verify()
+    read = changed(read, reader.fetch().to_pylist())
+    assert not read
+    db.close()

@@ -14,7 +14,7 @@ from ivm.trace.columns.arrow import numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column, readonly
 from ivm.trace.columns.computed import Read, TextFunction, compute
 from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of, texts_at
-from ivm.trace.columns.few_texts import WantedTexts
+from ivm.trace.columns.few_texts import MOST_ROWS, WantedTexts
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
@@ -138,6 +138,7 @@ class Batch(Source):
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
+        self._room: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -178,6 +179,11 @@ class Batch(Source):
             own[: len(places)] = places
             self._places, self._is_mine, places = own, True, own
         read = index if wanted is None else wanted.numbered(index) or index
+        if wanted is not None and self._room is None and len(self) <= MOST_ROWS:
+            self._room = wanted.of_batch(len(self), places)
+            self._memory = None  # of what is known now too
+            if not places.item(index, STRIDE):
+                wanted.want(index)
         if not places.item(index, STRIDE):
             tell_of(self.column(read), places, index)
         return places
@@ -202,6 +208,9 @@ class Batch(Source):
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
         """See `Source.computes`: if they are computed already, or the bytes are to be read (see `TextHabit`)."""
+        wanted, places = self._readers.wanted, self._places
+        if wanted is not None and places is not None and self._room is not None and places.item(index, STRIDE):
+            return wanted.numbering if all(self._is_told(places, index, each) for each in functions) else 0
         if index in self._made:
             return 0
         light = there = True
@@ -210,7 +219,12 @@ class Batch(Source):
             there = there and (index, function) in self._made
         if not there and not self._reads_bytes(index, light):
             return 0
-        return 1 if self._readers.wanted is None else self._readers.wanted.numbering
+        return 1 if wanted is None else wanted.numbering
+
+    def _is_told(self, places: Ints, index: int, function: TextFunction) -> bool:
+        """Whether the places tell of the values of a function."""
+        number = -1 if self._readers.wanted is None else self._readers.wanted.known(index, function)
+        return number >= 0 and places.item(number, STRIDE) != 0
 
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
@@ -229,7 +243,7 @@ class Batch(Source):
     def _there(self, place: Sequence[int], physical: Physical) -> Column:
         """Values that lie at a place, none of which is NULL."""
         if self._memory is None:
-            self._memory = memory_of(self.rows)
+            self._memory = memory_of((self.rows, self._room))
         return Column(array_at(self._memory, place[ADDRESS], physical, len(self), place[STRIDE]))
 
     def _place(self, index: int) -> Sequence[int]:
@@ -242,6 +256,11 @@ class Batch(Source):
         return _arrays(self.rows.column(index))
 
     def _computed(self, index: int, function: TextFunction) -> Column:
+        wanted = self._readers.wanted
+        if wanted is not None and self._room is not None and (number := wanted.known(index, function)) >= 0:
+            there = self._place(number)
+            if there[STRIDE] and not there[VALIDITY]:
+                return self._there(there, function.type.physical)
         place = self._place(index)
         if index not in self._made and not place[STRIDE] and self._reads_bytes(index, function.light):
             reader = self._readers.each[index]

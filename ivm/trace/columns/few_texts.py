@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.texts.lying import WANTED
-from ivm.trace.columns.column import Ints, item_size
+from ivm.trace.columns.column import NOBODY, Ints, item_size
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -18,6 +18,7 @@ MOST_ROWS = 1 << 6
 """So many rows are few. Of more, what is known of the dictionaries that they came with is quicker."""
 _MOST_NUMBERED = 16
 _CODE = 4
+_ROWS: Ints = np.arange(MOST_ROWS)
 _numberings = count(2)
 
 
@@ -96,6 +97,10 @@ class WantedTexts:
         laid.sort(key=lambda each: (each[0], each[1]))
         self._wanted: Ints = np.array(laid, np.int64).reshape(len(laid), WANTED)
         self._numbers, self._memos, self._bytes = numbers, memos, sum(size for *_, size in laid)
+
+    def of_batch(self, rows: int, places: Ints) -> Ints | None:
+        """As `of_rows`, of the first rows of a batch whose texts lie as the `places` themselves say."""
+        return self.of_rows(_ROWS[:rows], NOBODY, NOBODY, places)
 
     def of_rows(self, rows: Ints, lies: Ints, pieces: Ints, places: Ints) -> Ints | None:
         """Let `places` tell of what is known of few `rows` in pieces, see `read_texts`; the memory that this lies in.
