@@ -135,14 +135,25 @@ def _find_slot(
         place = (place + 1) & mask
 
 
+@part(inline=True)
+def _find(
+    data: Bytes, start: Int, length: Int, word: np.uint64, hashed: np.uint64, slots: Hashes, old: Hashes, heap: Bytes,
+    places: Ints, meta: Ints,
+) -> tuple[np.uint64, Int]:  # fmt: skip
+    """What the slot of a string says in whichever table it is, 0 if it is in none; and which slot of `slots` it has."""
+    place = _find_slot(data, start, length, word, hashed, slots, 0, heap, places)
+    slot = slots[place]
+    if slot == 0 and len(old) > 0:
+        slot = old[_find_slot(data, start, length, word, hashed, old, meta[MOVED], heap, places)]
+    return slot, place
+
+
 @part()
 def code_of(data: Bytes, length: Int, slots: Hashes, old: Hashes, heap: Bytes, places: Ints, meta: Ints) -> Int:
     """The code of the string that `data` is, of so many bytes; below zero if it has none."""
     word = word_at(data, 0, length)
     hashed = _hash_of(data, 0, length, word) >> _HALF
-    slot = slots[_find_slot(data, 0, length, word, hashed, slots, 0, heap, places)]
-    if slot == 0 and len(old) > 0:
-        slot = old[_find_slot(data, 0, length, word, hashed, old, meta[MOVED], heap, places)]
+    slot, _ = _find(data, 0, length, word, hashed, slots, old, heap, places, meta)
     return np.int64(slot & _LOW) - 1
 
 
@@ -181,10 +192,7 @@ def encode_text(
         length = np.int64(offsets[row + 1]) - start
         word = word_at(data, start, length)
         hashed = _hash_of(data, start, length, word) >> _HALF
-        place = _find_slot(data, start, length, word, hashed, slots, 0, heap, places)
-        slot = slots[place]
-        if slot == 0 and len(old) > 0:
-            slot = old[_find_slot(data, start, length, word, hashed, old, meta[MOVED], heap, places)]
+        slot, place = _find(data, start, length, word, hashed, slots, old, heap, places, meta)
         if slot == 0:
             reused = meta[NEXT] < meta[FREE]
             code = np.int64(free[meta[NEXT]]) if reused else meta[COUNT]

@@ -125,7 +125,7 @@ class StoredColumns(Source):
             pass
         elif self._hot or self._computed.is_used:
             columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
-            self._append_hot(*source_of(columns), count)
+            self._append_hot(*source_of(columns), count, self._hot)
             self._computed.append(source.column)
         if isinstance(source, Batch):
             self._newest, rows = (self.rows, source), source.rows
@@ -156,15 +156,13 @@ class StoredColumns(Source):
 
     def _append_delta(self, delta: Delta, count: int) -> bool:
         sources = self._sources[delta.layout]
-        return self._append_hot(sources.of(delta), sources.places, count)
+        return self._append_hot(sources.of(delta), sources.places, count, self._hot)
 
-    def _append_hot(
-        self, listed: list[Any], reads: Ints, count: int, columns: Mapping[int, HotColumn] | None = None
-    ) -> bool:
-        """Add rows of columns by their numbers, of those that are hot, as `Sources` says how they are read; False if
-        they are not. Nothing is done then.
+    def _append_hot(self, listed: list[Any], reads: Ints, count: int, columns: Mapping[int, HotColumn]) -> bool:
+        """Add rows of columns by their numbers, as `Sources` says how they are read; False if they are not to be read.
+
+        Nothing is done then.
         """
-        columns = self._hot if columns is None else columns
         _pack(self._given.data, 0, self.rows, count, 0, 0, 0, id(listed), NONE)
         places = self._places.words[: len(reads)]
         while (said := append_columns(places, reads, self._given)) != DONE:
