@@ -32,11 +32,12 @@ _ARENAS = 16
 
 @dataclass(slots=True)
 class _Step:
-    """A node of a way: the places of those that read it there, how its changes go on through its reader, if that can be
-    one walk, and with whom its walks are begun ahead, if they are.
+    """A node of a way: its `source`, if it has but one, the places of those that read it there, how its changes go on
+    through its reader, if that can be one walk, and with whom its walks are begun ahead, if they are.
     """
 
     node: Node
+    source: Node | None
     readers: list[int] = field(default_factory=list)
     led: _Led | None = None
     ahead: Ahead | None = None
@@ -83,7 +84,8 @@ class _Way:
             elif other in self.reached:
                 first = 1
         self._let_go_on(node)
-        self.steps.append(_Step(node, ahead=self._beginning(node, place)))
+        source = node.inputs[0] if len(node.inputs) == 1 else None
+        self.steps.append(_Step(node, source, ahead=self._beginning(node, place)))
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
 
@@ -289,7 +291,7 @@ class Graph:
                 ahead.begin(comes, due, mixed)
                 if not due[at]:
                     continue
-            inputs, given = list(map(deltas.get, node.inputs)), 0
+            inputs, given = [deltas.get(step.source)] if step.source else list(map(deltas.get, node.inputs)), 0
             if parts and node in parts:
                 inputs = [parts[node]]
             for each in inputs:

@@ -12,7 +12,7 @@ import numpy as np
 from ivm.operators.operator import NOTHING
 from ivm.operators.projection import Projection
 from ivm.operators.stage import Leg, Stage
-from ivm.operators.walk import Onward, Walk
+from ivm.operators.walk import Walk
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
@@ -196,14 +196,11 @@ class MfpProgram(Stage):
         """See `Stage.passed`."""
         return self._walk.parts(delta)
 
-    def run(self, delta: Delta, onward: Onward | None = None) -> Delta | None:
-        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it.
-
-        They go `onward` if they can; see `Walk.all`.
-        """
+    def run(self, delta: Delta) -> Delta | None:
+        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it."""
         if not delta.length:
             return None
-        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta, onward)
+        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta)
         return passed[0] if len(passed) == 1 else concat_deltas(passed)
 
 
