@@ -97,7 +97,7 @@ class _Way:
         self.steps[self.places[source]].led = partial(source.operator.step, onward=onward), onward
 
     def _beginning(self, node: Node, place: int) -> Ahead | None:
-        """With whom the walks of a node are begun, if it begins with walks along which what comes in goes."""
+        """What begins the walks of a node together with those of others; None if it reads no source of the level."""
         for ahead in self.together:
             ahead.forget()
         if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
@@ -110,9 +110,10 @@ class _Way:
         return self.together[-1]
 
     def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
-        """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some.
+        """Mark as due the readers of a node that want some row of its change, where rows are routed to them.
 
-        Who does, or gets rows of another node than a source, is `mixed`.
+        `parts` gets the rows of those that want only some. They are `mixed`, as are all that read another node than a
+        source.
         """
         router = self.asked.get(node)
         if router is None:

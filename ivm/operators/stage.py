@@ -68,7 +68,7 @@ class Stage(ABC):
         return 0
 
     def leg(self, delta: Delta) -> Leg | None:
-        """What does the stage for deltas whose columns lie as those of this one do; None if `passed` has to, so far."""
+        """A leg for deltas whose columns lie as those of this one do; None if only `passed` can do the stage so far."""
         return None
 
 
@@ -159,7 +159,7 @@ class Leg(Words):
         """See to it that it need not ask."""
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
-        """As `begin`, of a leg that asks on the way what there is, since it does not always tell."""
+        """Write down anew where the leg's state lies, at which a walk has stopped to ask for that; see `begin`."""
         raise AssertionError("nobody else asks")
 
     def end(self, route: Route, number: int) -> None:

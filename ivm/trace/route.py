@@ -47,7 +47,7 @@ _pack = Struct("7q").pack_into
 
 
 class Words(Protocol):
-    """What a route is told of a leg."""
+    """What lays out the words of a leg."""
 
     def more(self, groups: int) -> int:
         """How many groups the edge behind it has, of so many before it."""
@@ -145,7 +145,7 @@ class Route:
         return _arena(room)
 
     def take(self, chunk: Ints) -> None:
-        """A walk has begun whose memory is this."""
+        """Have the memory of a walk that `walk_ahead` has begun."""
         self._chunk = chunk
         self.is_used |= len(chunk) > _MOST_KEPT
 

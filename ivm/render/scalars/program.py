@@ -18,8 +18,8 @@ from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context, Evaluate
-from ivm.render.scalars.held import Held, Input
 from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.loop_inputs import Input, LoopInputs
 from ivm.render.scalars.plain_casts import PlainCasts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
@@ -103,7 +103,7 @@ class Fused:
         nullable = {s.index for s in columns if s.nullable}
         physical = {s.index: s.type.physical for s in columns}
         self._inputs = [Input(c, c in nullable, physical[c]) for c in shape.inputs]
-        self._held: dict[Layout, Held] = {}
+        self._held: dict[Layout, LoopInputs] = {}
         self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
@@ -131,10 +131,10 @@ class Fused:
             if pattern not in self._bound:
                 self._bind(pattern)
 
-    def _new(self, layout: Layout) -> Held:
+    def _new(self, layout: Layout) -> LoopInputs:
         if len(self._held) >= _MOST_LAYOUTS:
             self._held.clear()
-        held = self._held[layout] = Held(layout, self._inputs, *self._placed(layout), self._extended(layout))
+        held = self._held[layout] = LoopInputs(layout, self._inputs, *self._placed(layout), self._extended(layout))
         return held
 
     def _is_worth(self, pattern: Pattern, length: int) -> bool:
