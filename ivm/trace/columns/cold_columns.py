@@ -26,6 +26,8 @@ from ivm.trace.text.texts import Texts, texts_of
 _SMALL = 256
 _READ, _SCATTERED = 16, 1 << 8
 """Rows of which each text is read by itself; and those that are read where they lie at all."""
+_LET_GO = 4
+"""How many batches of which a copy was made are let go of at once."""
 _SLICED = 4
 """Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
 
@@ -130,22 +132,26 @@ class ColdColumns:
             if first is None:
                 self._small, self.is_untidy = rows.levels[-FAN:].count(0), False
             else:
-                self._merge = Together(first, {str(index): self._types[index] for index in self._places})
-        elif merge.made is not None or merge.go_on(rows):
-            self._put(merge, forget)
+                self._merge = Together(rows, first, {index: self._types[index] for index in self._places})
+        elif rows is not merge.made:
+            made = merge.made or merge.go_on(rows)
+            if made is not None:
+                self._put(merge, made, forget)
+        elif merge.batches:
+            del merge.batches[-_LET_GO:]
+        else:
+            self._merge = None
 
-    def _put(self, merge: Together, forget: Callable[[], None]) -> None:
+    def _put(self, merge: Together, made: Batches, forget: Callable[[], None]) -> None:
         """Let what was put together take the place of its batches. It may be interrupted, and called again."""
-        first, made = merge.first, merge.made
-        assert made is not None, "all is put together"
         for index, column in self._rows.in_place.items():
             if column.pieces is not made.pieces:
-                whole = merge.columns[self._places[index]]
-                fits = column.can_join(first + FAN, whole)
+                whole = merge.columns[index]
+                fits = column.can_join(merge.first + FAN, whole)
                 if not fits:
                     forget()
-                column.join(first, FAN, whole if fits else None, made.pieces)
-        self._merge, self._rows = None, made
+                column.join(merge.first, FAN, whole if fits else None, made.pieces)
+        self._rows = made
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
