@@ -21,7 +21,7 @@ from ivm.catalog.types import Kind, SqlType
 from ivm.trace.answers import Answer, Answers, key_of
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.python_values import array_of, values_of
-from ivm.trace.state import Held
+from ivm.trace.state import WeakList
 
 Row = tuple[Any, ...]
 """The arguments of a call."""
@@ -44,7 +44,7 @@ class Functions:
         """Why there can be none; empty where there can."""
         self.declared: dict[str, PythonFunction] = {}
         self.within: set[int] = set()
-        self._states: dict[str, Held[Answers]] = {}
+        self._states: dict[str, WeakList[Answers]] = {}
 
     def callers(self, name: str) -> list[str]:
         """The views that call the function of a key."""
@@ -72,7 +72,7 @@ class Functions:
     def remembering(self, name: str, takes: Sequence[SqlType], gives: SqlType) -> Answers:
         """New state for what a function answers, from which others of its calls learn."""
         made = Answers(takes, gives)
-        self._states.setdefault(name, Held()).hold(made)
+        self._states.setdefault(name, WeakList()).hold(made)
         return made
 
     def is_only(self, name: str, state: Answers) -> bool:

@@ -12,7 +12,7 @@ from ivm.tpch.schema import ddl, relations
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptStream:
     """A stream in a database: each commit is remembered as a batch whose number is its last time in the stream."""
 
     source: str
@@ -26,7 +26,7 @@ class Kept:
         return db.batches().get(self.source, 0)
 
 
-class NotKept(Kept):
+class NotKept(KeptStream):
     """A stream in a database that is gone with the process: nothing need be remembered."""
 
     def options(self, time: int) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class NotKept(Kept):
         return {}
 
 
-def begin(db: ivm.Database, manifest: Manifest, *, is_kept: bool) -> Kept:
+def begin(db: ivm.Database, manifest: Manifest, *, is_kept: bool) -> KeptStream:
     """Make the tables that a stream needs, where they are missing. StreamError if they hold something else."""
     kept = _kept(manifest) if is_kept else NotKept("")
     db.sql(ddl().replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
@@ -45,7 +45,7 @@ def begin(db: ivm.Database, manifest: Manifest, *, is_kept: bool) -> Kept:
     return kept
 
 
-def _kept(manifest: Manifest) -> Kept:
+def _kept(manifest: Manifest) -> KeptStream:
     made = [f"{name} {value}" for name, value in manifest.parameters.items()]
     said = [f"tpch {manifest.stream}", f"scale factor {manifest.sf:g}", f"seed {manifest.seed}", *made]
-    return Kept(", ".join(said))
+    return KeptStream(", ".join(said))

@@ -16,7 +16,7 @@ from ivm.duck import Use, connection
 from ivm.progress import Tell
 from ivm.tpch import queries
 from ivm.tpch.alone import Alone, Watch, middle
-from ivm.tpch.keeping import Kept, begin
+from ivm.tpch.keeping import KeptStream, begin
 from ivm.tpch.reader import Stream
 
 _RUNS = 3
@@ -203,7 +203,7 @@ class _Checks:
         self.seconds += time.perf_counter() - started
 
 
-def _load_base(db: ivm.Database, stream: Stream, kept: Kept, progress: Tell) -> tuple[int, float]:
+def _load_base(db: ivm.Database, stream: Stream, kept: KeptStream, progress: Tell) -> tuple[int, float]:
     progress("reading the rows to begin with", 0, 0)
     base = stream.base()
     rows = sum(table.num_rows for table in base.values())
@@ -255,7 +255,7 @@ def _spread(db: ivm.Database) -> Spread:
 
 
 def _apply(
-    db: ivm.Database, stream: Stream, settings: Settings, kept: Kept, checks: _Checks, progress: Tell
+    db: ivm.Database, stream: Stream, settings: Settings, kept: KeptStream, checks: _Checks, progress: Tell
 ) -> tuple[list[_Commit], Alone | None]:
     commits: list[_Commit] = []
     total, done, batches, reached = stream.manifest.rows, 0, 0, kept.reached(db)

@@ -26,7 +26,7 @@ Domain = tuple[object, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Shares:
     """What some rows tell of a column: about how many values it has, and what share of the rows has the value of one
     of them, NULL aside; None where too few have the same one. Where some are frequent it is more than 1 by `count`.
     """
@@ -35,7 +35,7 @@ class Told:
     share: float | None
 
 
-ValuesOf = Callable[[str, int], Told | None]
+ValuesOf = Callable[[str, int], Shares | None]
 """What is told of a column of a table or view, by the name of that and the place of the column."""
 
 GUESSED, _ABOUT = inf, 3.0

@@ -45,7 +45,7 @@ what goes; its layout, its flags, and whether some rows come and others go.
 
 
 class Coming:
-    """What comes into a level: the changes of its sources, each with rows, and the `form` that they have."""
+    """The changes of a level's sources, each of which has rows, and the `form` that they have."""
 
     __slots__ = ("deltas", "form", "groups", "rows")
 
@@ -60,7 +60,7 @@ def _form_of(delta: Delta) -> tuple[tuple[type, ...], Layout, int, bool]:
 
 
 def coming(changes: Mapping[Node, Delta], due: bytearray) -> Coming | None:
-    """What comes in, where walks are begun ahead: something of each source, of few rows, for several steps."""
+    """What comes into a level; None where walks are not begun ahead, for few steps or many rows."""
     if due.count(1) < LEAST_DUE:
         return None
     rows = 0
@@ -134,7 +134,7 @@ class _Begin(NamedTuple):
 
 
 class _Table:
-    """The walks that are begun where what comes in, from so many sources, has one form."""
+    """The walks that are begun for one form of what comes in from so many sources."""
 
     def __init__(self, walks: Sequence[_Begin], sources: int, left: dict[int, tuple[int, int]], arenas: Arenas) -> None:
         """`left`: of each step that was asked in vain how often it is stepped before it is asked again, and how often
@@ -203,7 +203,7 @@ class _Table:
             walk.way.begun = Begun(coming.groups[walk.source], route, said, kept)
 
     def end(self, place: int, onward: Onward | None, coming: Coming) -> list[Delta] | None:
-        """What comes of a step, in parts, if its walks were begun; else None."""
+        """End the walks that were begun for a step: what comes of it, in parts; None if they were not, or not all."""
         walks = [self.walks[number] for number in self._of.get(place, ())]
         for walk in walks:
             begun = walk.way.begun

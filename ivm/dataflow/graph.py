@@ -32,11 +32,12 @@ _ARENAS = 16
 
 @dataclass(slots=True)
 class _Step:
-    """A node of a way: the places of those that read it there, how its changes go on through its reader, if that can be
-    one walk, and with whom its walks are begun ahead, if they are.
+    """A node of a way: its `source`, if it has but one, the places of those that read it there, how its changes go on
+    through its reader, if that can be one walk, and with whom its walks are begun ahead, if they are.
     """
 
     node: Node
+    source: Node | None
     readers: list[int] = field(default_factory=list)
     led: _Led | None = None
     ahead: Ahead | None = None
@@ -83,7 +84,8 @@ class _Way:
             elif other in self.reached:
                 first = 1
         self._let_go_on(node)
-        self.steps.append(_Step(node, ahead=self._beginning(node, place)))
+        source = node.inputs[0] if len(node.inputs) == 1 else None
+        self.steps.append(_Step(node, source, ahead=self._beginning(node, place)))
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
 
@@ -95,7 +97,7 @@ class _Way:
         self.steps[self.places[source]].led = partial(source.operator.step, onward=onward), onward
 
     def _beginning(self, node: Node, place: int) -> Ahead | None:
-        """With whom the walks of a node are begun, if it begins with walks along which what comes in goes."""
+        """What begins the walks of a node together with those of others; None if it reads no source of the level."""
         for ahead in self.together:
             ahead.forget()
         if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
@@ -108,9 +110,10 @@ class _Way:
         return self.together[-1]
 
     def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
-        """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some.
+        """Mark as due the readers of a node that want some row of its change, where rows are routed to them.
 
-        Who does, or gets rows of another node than a source, is `mixed`.
+        `parts` gets the rows of those that want only some. They are `mixed`, as are all that read another node than a
+        source.
         """
         router = self.asked.get(node)
         if router is None:
@@ -289,7 +292,7 @@ class Graph:
                 ahead.begin(comes, due, mixed)
                 if not due[at]:
                     continue
-            inputs, given = list(map(deltas.get, node.inputs)), 0
+            inputs, given = [deltas.get(step.source)] if step.source else list(map(deltas.get, node.inputs)), 0
             if parts and node in parts:
                 inputs = [parts[node]]
             for each in inputs:

@@ -9,7 +9,7 @@ from ivm.dataflow.node import Node
 from ivm.dataflow.scope import Scope
 from ivm.operators.arrange import ArrangeLater
 from ivm.operators.multiplicities import Signed
-from ivm.operators.projection import Laid, Told
+from ivm.operators.projection import Laid, ReadInPlace
 from ivm.operators.round_reduce import Cells
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Walk
@@ -47,7 +47,7 @@ def straight(scope: Scope) -> Straight | None:
     found = Straight(operator, node, plain_layout(len(binding.types) + 1))
     try:
         for layout, stages in _from_start(binding.back, found):
-            first, *others = *stages, Told(operator.reads)
+            first, *others = *stages, ReadInPlace(operator.reads)
             if isinstance(first, Laid):  # so that many rows may go through what follows in stretches
                 found.lines.append((Walk(others), first.lay(layout)))
             else:

@@ -14,7 +14,7 @@ from ivm.trace.rows.rows_reader import RowsReader
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedNode:
     """What a node keeps, by its number: a sequence of segments for each of its states. None where that was written
     already.
     """
@@ -36,7 +36,7 @@ class Moment:
     indexes: Mapping[str, Sequence[Sequence[int]]]
     tables: Mapping[str, tuple[RowsReader, int]]
     """With the time since which it is known what was there."""
-    states: Mapping[str, Kept]
+    states: Mapping[str, SavedNode]
 
 
 def moment_of(
@@ -46,12 +46,12 @@ def moment_of(
 
     Cost: that of the number of tables, plans and states.
     """
-    states: dict[str, Kept] = {}
+    states: dict[str, SavedNode] = {}
     for plan, node in nodes_that_keep(engine, identities):
         if plan not in states:
             same = written.get(plan) == (node.number, node.updates_in)
             segments = None if same else [state.segments() for state in node.operator.states]
-            states[plan] = Kept(node.number, node.updates_in, segments)
+            states[plan] = SavedNode(node.number, node.updates_in, segments)
     tables = {name: store for name, store in engine.tables.items() if not store.table.temporary}
     return Moment(
         record,

@@ -9,7 +9,7 @@ from datetime import timedelta
 from threading import current_thread
 from time import perf_counter_ns, time_ns
 
-from ivm.trace.state import Held
+from ivm.trace.state import WeakList
 from ivm.trace.time import BEGINNING
 
 History = int | timedelta
@@ -44,7 +44,7 @@ class Past:
         """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds, when."""
         self.others: list[History] = []
         """Those of views that keep more of the past, or did once."""
-        self.still_read: Held[StillRead] = Held()
+        self.still_read: WeakList[StillRead] = WeakList()
         """What those who hold them read as of a time; where it is here, nobody lets go of what there was then."""
         self._begins = 0
         self._times, self._moments = [0], [0]  # before the first commit there is nothing, whenever that was

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ivm.analysis.expected import Told
+from ivm.analysis.expected import Shares
 from ivm.plan.node import Sizes
 from ivm.trace.rows.table_store import TableStore
 
@@ -36,7 +36,7 @@ class _Sampled:
         self._tables = tables
         self._read: dict[str, list[list[Any]]] = {}
 
-    def __call__(self, name: str, column: int) -> Told | None:
+    def __call__(self, name: str, column: int) -> Shares | None:
         """What its rows tell of a column; None if that is no table, or has no rows."""
         store = self._tables.get(name)
         if store is None:
@@ -45,7 +45,7 @@ class _Sampled:
             self._read[name] = _stretches(store)
         values = [columns[column].to_pylist() for columns in self._read[name]]
         rows = store.count
-        return Told(estimated_values(values, rows), estimated_share(values, rows)) if values else None
+        return Shares(estimated_values(values, rows), estimated_share(values, rows)) if values else None
 
 
 def _stretches(store: TableStore) -> list[list[Any]]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 1 << 10
 
 
-class Told(Protocol):
+class Clocked(Protocol):
     """Knows what time it is."""
 
     @property
@@ -65,7 +65,7 @@ class Incoming:
         self,
         catalog: Catalog,
         helpers: Helpers,
-        clock: Told | None = None,
+        clock: Clocked | None = None,
         numbers: Gives | None = None,
         zone: Callable[[], str] = lambda: UTC,
     ) -> None:
@@ -203,7 +203,7 @@ def _values(
     default: Default,
     count: int,
     numbers: Gives | None = None,
-    clock: Told | None = None,
+    clock: Clocked | None = None,
     *,
     zone: str,
     tries: bool = False,

@@ -56,7 +56,7 @@ class Bounds:
 
     @property
     def carried_words(self) -> int:
-        """How many words tell that."""
+        """How many words of the packed columns decide whether two changes cancel."""
         return self.layout.words if self.carried else 0
 
 

@@ -114,12 +114,12 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
 
 
 def _frame(form: OutputForm, key_form: Ints, reads: Ints, sources: int) -> Frame:
-    """A request about rows of so many sources; all but the form of the key is to be held meanwhile."""
+    """A request about rows of so many sources. It holds the form of the key; the caller holds the rest."""
     return Frame(what_stays(form, key_form, reads), LENGTH, sources, key_form)
 
 
 def what_stays(form: OutputForm, key_form: Ints, reads: Ints) -> tuple[int, ...]:
-    """What is always the same in a request; all of it is to be held meanwhile.
+    """The words that all requests of a form begin with. The caller holds what they point to.
 
     `reads`: of each column of the key, and of each argument, its source, and its number there.
     """

@@ -46,7 +46,7 @@ class MfpByRound(Mfp):
         if delta is None or not delta.length:
             return None
         try:
-            return self._program(delta, onward)
+            return self._program(delta)
         except NumericError:
             return concat_deltas(self._passing(delta))
 
@@ -86,7 +86,7 @@ class _Holding(Stage):
     """The one piece of a program: where it raises, `program` holds rows back."""
 
     def __init__(self, program: MfpByRound, piece: Stage) -> None:
-        self._program, self._piece = program, piece
+        self._program, self._piece, self.varies = program, piece, piece.varies
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""

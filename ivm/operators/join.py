@@ -61,7 +61,7 @@ class Path:
 
     def all(self, delta: Delta, onward: Onward | None) -> list[Delta]:
         """The same, as a whole: parts that have rows. They go `onward` if they can; see `Walk.all`."""
-        changed = self._really_changed(delta)
+        changed = delta if delta.diffs is None else self._really_changed(delta)
         return [] if changed is None else self._walk.all(changed.within(self.offset, self.total), onward)
 
     def walk(self, delta: Delta, onward: Onward | None) -> tuple[Walk, Delta] | None:
@@ -144,7 +144,8 @@ class DeltaJoin(Leading):
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""
         try:
-            return concat_deltas(self._changes(inputs, onward))
+            found = self._changes(inputs, onward)
+            return found[0] if len(found) == 1 else concat_deltas(found)
         except NumericError:
             if self._careful is None:
                 raise
@@ -169,11 +170,15 @@ class DeltaJoin(Leading):
         return _joined(whole, parts) if self._careful is None else _joined_with_care(whole, parts, self._careful)
 
     def _changes(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> list[Delta]:
-        changed = [(path, delta) for path in self.paths if (delta := inputs[path.source]) is not None and delta.length]
-        found: list[Delta] = []
-        for path, delta in changed:
-            found += path.all(delta, onward if len(changed) == 1 else None)
-        return found
+        changed = list[tuple[Path, Delta]]()
+        for path in self.paths:
+            delta = inputs[path.source]
+            if delta is not None and delta.length:
+                changed.append((path, delta))
+        if len(changed) == 1:
+            ((path, delta),) = changed
+            return path.all(delta, onward)
+        return [part for path, delta in changed for part in path.all(delta, None)]
 
     def prepare(self) -> Iterator[int]:
         """Let all that is read of rows looked up be read without a wait, bit by bit, yielding the rows of each bit."""

@@ -117,9 +117,7 @@ class IndexLeg(_KeyedLeg):
         assert isinstance(times, int), "where there are several, it tells each time"
         if times - (not self._inclusive) >= arrangement.store.words.item(EARLIER):
             return None
-        given = route.legs[number] + GIVEN  # of what was long ago less is known
-        route.words[given] = 1
-        route.given.append(given)
+        route.give(route.legs[number] + GIVEN, 1)  # of what was long ago less is known
         return self.begin(route, number, delta, columns, ())
 
     def end(self, route: Route, number: int) -> None:

@@ -17,7 +17,7 @@ from ivm.trace.delta import Delta, concat_deltas
 class Program(Protocol):
     """What gives the rows of a delta that pass, mapped."""
 
-    def __call__(self, delta: Delta, onward: Onward | None = None, /) -> Delta | None:
+    def __call__(self, delta: Delta, /) -> Delta | None:
         """See `MfpProgram.run`."""
 
 
@@ -47,11 +47,14 @@ class Mfp(Leading):
 
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """The rows that pass, mapped."""
-        delta = inputs[0]
-        if delta is None:
+        delta, walk = inputs[0], self._walk
+        if delta is None or not delta.length:
             return None
         try:
-            return self._program(delta, onward)
+            if walk is None:
+                return self._program(delta)
+            passed = walk.all(delta, onward)
+            return passed[0] if len(passed) == 1 else concat_deltas(passed)
         except NumericError:
             return over_net(self._program, [delta], self._types)
 

@@ -47,8 +47,8 @@ class Laid(Stage):
         return Projection(range(len(delta.groups)), self.lay(delta.layout))
 
 
-class Told(Stage):
-    """Rows as they are, of which these columns are read where they lie by whoever lets them come."""
+class ReadInPlace(Stage):
+    """Rows as they are; says that whoever lets them come reads these columns where they lie."""
 
     def __init__(self, columns: Sequence[int]) -> None:
         self._columns = columns

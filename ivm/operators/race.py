@@ -60,7 +60,7 @@ class Race(Stage):
         return list(went) if not isinstance(went, list) else [p for walk, part in went for p in walk.all(part)]
 
     def _along(self, delta: Delta) -> Iterable[Delta] | _Went:
-        """What comes of all rows, if one call leads them; else the rows that go each way, of the ways that any go."""
+        """What comes of all rows, if one call leads them the same way; else the rows for each way that any go."""
         key = self._walks[0].key(delta, 0), at_hand(delta.length) is None
         fork = self._forks.get(key) or self._forked(key, delta)
         if fork is None:
@@ -100,7 +100,7 @@ class Race(Stage):
         return parts
 
     def _rest(self, key: tuple[Key, bool], ran: Ran, line: Way, delta: Delta) -> Iterator[Delta]:
-        """What comes of rows that the line has not led to the end all at once."""
+        """Go on with a walk that has stopped on its line."""
         walk = self._walks[ran.way]
         yield from walk.after(line, line.rest([(ran.route, ran.said)], delta, [ran.kept]))
         if walk.way(delta) is not line:

@@ -156,7 +156,7 @@ class GroupLookup(Lookup):
         return Wanted(types, columns, [OutputRow(*row) for row in parts.outputs.tolist()], not form)
 
     def tell(self, route: Route, leg: int) -> object:
-        """Tell a look-up what groups there are now; what has to be there meanwhile."""
+        """Write down for a leg where the groups lie now; what the caller holds until the walk is over."""
         seen, parts = self._groups.seen(), self._groups.fields
         tell(route, leg, seen, parts.outputs, parts.scratch.shape[1])
         return seen, parts

@@ -93,15 +93,14 @@ class ReduceLeg(Leg):
         if route.words.item(at) > IDLE:
             groups.rollback(groups.mark() - 1)
         self._cells, self._output = NO_CELLS, NO_OUTPUT
-        route.words[at] = ELSEWHERE
-        route.given.append(at)
+        route.give(at, ELSEWHERE)
 
-    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> Sequence[Delta]:
+    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> list[Delta]:
         """See `Leg.ended`: the changes of the groups' rows."""
         if not rows:
-            return ()
+            return []
         stage, output = self._stage, self._output
         self._cells, self._output = NO_CELLS, NO_OUTPUT
         stage.groups.end()
         stage.rows, written = rows, route.words.item(route.legs[number] + REQUEST + WRITTEN)
-        return (output.delta(written, times),) if written else ()
+        return [output.delta(written, times)] if written else []

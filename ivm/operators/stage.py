@@ -39,7 +39,7 @@ class Stage(ABC):
 
     is_light = False
     varies = False
-    """Whether `variant` asks for more than how columns are placed."""
+    """Whether `variant` is to be asked."""
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -64,11 +64,11 @@ class Stage(ABC):
         return [part for part in self.passed(delta) if part.length]
 
     def variant(self, delta: Delta) -> int:
-        """Where this differs for two deltas, other legs do the stage, though columns are placed alike."""
+        """Where this differs for two deltas, other legs do the stage, though columns are placed alike. See `varies`."""
         return 0
 
     def leg(self, delta: Delta) -> Leg | None:
-        """What does the stage for deltas whose columns lie as those of this one do; None if `passed` has to, so far."""
+        """A leg for deltas whose columns lie as those of this one do; None if only `passed` can do the stage so far."""
         return None
 
 
@@ -159,11 +159,11 @@ class Leg(Words):
         """See to it that it need not ask."""
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
-        """As `begin`, of a leg that asks on the way what there is, since it does not always tell."""
+        """Write down anew where the leg's state lies, at which a walk has stopped to ask for that; see `begin`."""
         raise AssertionError("nobody else asks")
 
     def end(self, route: Route, number: int) -> None:
-        """Report what a walk has met."""
+        """Report what a walk has met, where the leg has a `source`."""
 
     def stopped_at(self, route: Route, number: int, delta: Delta) -> Delta:
         """What is left to do of a delta with which the leg has stopped."""
@@ -176,7 +176,7 @@ class Leg(Words):
     def leave(self, route: Route, number: int) -> None:
         """Do nothing with what comes on this walk."""
 
-    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> Sequence[Delta]:
+    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> list[Delta]:
         """What has come of so many changes at such times, where the leg `is_end`: one delta, or none."""
         raise AssertionError("no other leg is an end")
 

@@ -36,6 +36,7 @@ class ThresholdJoin(Meeting):
     standing: bool = True
     visits: list[int] = field(default_factory=lambda: [0])
     cancels: ClassVar[bool] = True
+    varies = True
 
     @property
     def visited(self) -> int:

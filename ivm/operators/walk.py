@@ -8,7 +8,7 @@ from itertools import chain
 from ivm.operators.stage import Stage
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
 from ivm.trace.delta import Delta
-from ivm.trace.helpers import at_hand
+from ivm.trace.helpers import LARGE, at_hand
 
 _MOST_WAYS, _MOST_OTHERS = 64, 3
 
@@ -30,7 +30,9 @@ class Walk:
         """
         if self._alone is not None:
             return self._alone.all(delta)
-        walk = self if onward is None or at_hand(delta.length) is not None else self.led(onward)
+        walk = self
+        if onward is not None and (delta.length < LARGE or at_hand(delta.length) is None):
+            walk = onward.walks.get(self) or onward.after(self)
         way = walk._ways.get(walk.key(delta, 0))
         if way is not None:
             return walk.along(way, delta)
@@ -40,7 +42,7 @@ class Walk:
         """The same of a delta that goes along a way of the first stages."""
         passed = way.run(delta)
         if isinstance(passed, list):
-            if not passed or way.end == len(self.stages):
+            if way.end == len(self.stages) or not passed:
                 return passed
             passed = iter([(part, way.end, False) for part in passed])
         return list(self.after(way, passed))
@@ -103,7 +105,8 @@ class Walk:
 
     def key(self, delta: Delta, first: int) -> Key:
         """By what a way is found: a loop is written for groups with references or without, and so on."""
-        return first, delta.layout, flags_of(delta), self.stages[first].variant(delta)
+        stage = self.stages[first]
+        return first, delta.layout, flags_of(delta), stage.variant(delta) if stage.varies else 0
 
     def _begun(self, key: Key, delta: Delta) -> Way | None:
         """The way from a stage on, which ends behind it; None if Python has to do it."""

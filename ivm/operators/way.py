@@ -23,7 +23,7 @@ from ivm.kernels.step.records import (
 from ivm.operators.stage import Leg
 from ivm.trace.columns.column import Array
 from ivm.trace.delta import Delta, Group, Layout, Source
-from ivm.trace.helpers import at_hand
+from ivm.trace.helpers import LARGE, at_hand
 from ivm.trace.made import Made
 from ivm.trace.route import Route, listed_of, side_by_side
 
@@ -84,6 +84,7 @@ class Way:
             for number, leg in enumerate(legs)
         ]
         self._telling = [each for each in every if each[1].tells]
+        self._found_by = [(number, leg) for number, leg in enumerate(legs) if leg.source() is not None]
         self.tells, self.makes = bool(self._telling), legs[0].makes
         self.is_ready = not (self.tells or legs[0].is_first)
         self.begun: Begun | None = None
@@ -98,14 +99,17 @@ class Way:
             if begun.route is None:
                 return []
             return self._ended(begun.route, delta, begun.route.gone(begun.said, delta.length), [begun.kept])
-        route = self.lend()
-        legs, length = self.legs, delta.length
+        try:
+            route = self._idle.pop()
+        except IndexError:
+            route = self._route.copy()
+        legs, length, times = self.legs, delta.length, delta.times
         if legs[0].extra:
             delta = legs[0].extended(delta)
         kept = self.tell(route, delta) if self._telling else []
         listed = listed_of(delta, self.head)
-        time = delta.times if isinstance(delta.times, int) else 0
-        if legs[0].splits and (errands := at_hand(length)) is not None:
+        time = times if isinstance(times, int) else 0
+        if length >= LARGE and legs[0].splits and (errands := at_hand(length)) is not None:
             for leg in legs:
                 leg.ready()
             routes = side_by_side(errands, route, listed, length, time)
@@ -120,14 +124,15 @@ class Way:
         while said == ASKS:
             kept.append(self._asked(route, delta))
             said = route.go_on(delta.length)
-        if said < 0 or route.at >= 0:
+        if said < 0 or (self._found_by and route.at >= 0):
             return self.rest([(route, said)], delta, kept, route)
-        passed = list[Delta]()
         if legs[-1].is_end:
-            passed += legs[-1].ended(route, len(legs) - 1, said, delta.times)
-        elif said:
-            passed.append(self.result(route, delta))
-        self.take_back(route)
+            passed = legs[-1].ended(route, len(legs) - 1, said, delta.times)
+        else:
+            passed = [self.result(route, delta)] if said else []
+        if self._found_by or route.is_used:
+            self.leave(route)
+        self._idle.append(route)
         return passed
 
     def lend(self) -> Route:
@@ -144,7 +149,7 @@ class Way:
 
     def learn(self, route: Route) -> None:
         """Report what the last walk along a route has met."""
-        for number, leg in enumerate(self.legs):
+        for number, leg in self._found_by:
             leg.end(route, number)
         route.words[TOLD] = 0
 
@@ -193,10 +198,11 @@ class Way:
 
     def leave(self, route: Route) -> None:
         """Nobody reads any more what has come along a route; report what the walk has met."""
-        if route.words.item(TOLD):
-            for number, leg in enumerate(self.legs):
+        if self._found_by and route.words.item(TOLD):
+            for number, leg in self._found_by:
                 leg.end(route, number)
-        route.end()
+        if route.is_used:
+            route.end()
 
     def tell(self, route: Route, delta: Delta) -> list[object]:
         """Tell the legs of a route what is new; what has to be there meanwhile."""

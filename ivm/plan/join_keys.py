@@ -97,7 +97,7 @@ Chosen = frozenset[Step]
 
 
 @dataclass(frozen=True)
-class Way:
+class KeyedPath:
     """The steps of one path; `cost` in rows met for a change of the source, at least 1.
 
     `work` is the same for many rows of the source together, of which most are read and looked up at little cost.
@@ -119,10 +119,10 @@ class Choice:
     predicates: tuple[tuple[frozenset[int], float], ...]
     bounds: frozenset[tuple[int, frozenset[int]]] = frozenset()
     _found: dict[tuple[int, Key], float] = field(default_factory=dict)
-    _ways: dict[tuple[int, Chosen | None], Way | None] = field(default_factory=dict)
+    _ways: dict[tuple[int, Chosen | None], KeyedPath | None] = field(default_factory=dict)
     looked_at: int = 0
 
-    def ways(self) -> tuple[Way, ...]:
+    def ways(self) -> tuple[KeyedPath, ...]:
         """A way for the changes of each of `sources`.
 
         Cost: up to ten milliseconds for eight inputs, a tenth of a second for any.
@@ -135,7 +135,7 @@ class Choice:
             ways = better
         return ways
 
-    def for_all_rows(self, ways: tuple[Way, ...]) -> int:
+    def for_all_rows(self, ways: tuple[KeyedPath, ...]) -> int:
         """By which of the ways the whole join costs least to compute; the last one where sizes are not known."""
         if not self._sized:
             return len(ways) - 1
@@ -162,10 +162,10 @@ class Choice:
     def _largest(self) -> float:
         return max((side.rows or 1.0 for side in self.sides), default=1.0)
 
-    def _with_fewer(self, ways: tuple[Way, ...]) -> tuple[Way, ...] | None:
+    def _with_fewer(self, ways: tuple[KeyedPath, ...]) -> tuple[KeyedPath, ...] | None:
         """The best of the ways that give up an arrangement, or two for one; None if none of them is worth it."""
         used = self._new(ways)
-        found: list[tuple[float, int, tuple[Way, ...]]] = []
+        found: list[tuple[float, int, tuple[KeyedPath, ...]]] = []
         for number, allowed in enumerate(self._moves(used)):
             if self.exhausted:
                 break
@@ -188,10 +188,10 @@ class Choice:
                 moves.append(used - {one, two} | {common})
         return moves
 
-    def _within(self, ways: tuple[Way, ...], used: Chosen, allowed: Chosen) -> tuple[Way, ...] | None:
+    def _within(self, ways: tuple[KeyedPath, ...], used: Chosen, allowed: Chosen) -> tuple[KeyedPath, ...] | None:
         """The ways, those that use what is not allowed being replaced; None if there is none for one of them."""
         given_up = used - allowed
-        found: list[Way] = []
+        found: list[KeyedPath] = []
         for source, way in zip(self.sources, ways, strict=True):
             concerned = not given_up.isdisjoint(way.steps)
             other = self._way(source, allowed) if concerned else way
@@ -200,17 +200,17 @@ class Choice:
             found.append(other)
         return tuple(found)
 
-    def _new(self, ways: tuple[Way, ...]) -> Chosen:
+    def _new(self, ways: tuple[KeyedPath, ...]) -> Chosen:
         return frozenset(step for way in ways for step in way.steps if step.key not in self.sides[step.input].existing)
 
-    def _value(self, ways: tuple[Way, ...], used: Chosen) -> float:
+    def _value(self, ways: tuple[KeyedPath, ...], used: Chosen) -> float:
         """The price of the ways and of the new arrangements. Ways are compared by the factor that they differ by, since
         how often each input changes is not known; arrangements by their rows.
         """
         rows = (1.0 if not self._sized else (self.sides[i].rows or 1.0) / self._largest for i, _ in used)
         return sum(log2(way.cost) for way in ways) + PRICE * sum(rows)
 
-    def _way(self, source: int, allowed: Chosen | None) -> Way | None:
+    def _way(self, source: int, allowed: Chosen | None) -> KeyedPath | None:
         if (source, allowed) not in self._ways:
             self._ways[source, allowed] = _Search(self, source, allowed).best()
         return self._ways[source, allowed]
@@ -289,18 +289,18 @@ class _Search:
         self._choice = choice
         self._source = source
         self._allowed = allowed
-        self._best: Way | None = None
+        self._best: KeyedPath | None = None
         self._cheapest = inf
         self._left = MOST_WAYS
 
-    def best(self) -> Way | None:
+    def best(self) -> KeyedPath | None:
         """The cheapest way of those tried; None if what is allowed leaves none."""
         bound = frozenset((self._source,))
         known = frozenset(self._choice.sides[self._source].classes.values())
-        self._go(bound, known, Way(1.0, (), READ), self._kept(bound, bound))
+        self._go(bound, known, KeyedPath(1.0, (), READ), self._kept(bound, bound))
         return self._best
 
-    def _go(self, bound: frozenset[int], known: frozenset[int], way: Way, rows: float) -> None:
+    def _go(self, bound: frozenset[int], known: frozenset[int], way: KeyedPath, rows: float) -> None:
         if len(bound) == len(self._choice.sides):
             self._left -= 1
             if way.cost < self._cheapest * (1 - 1e-9):
@@ -312,7 +312,7 @@ class _Search:
                 break
             met = PROBE + each.found
             work = way.work + rows * (UNIQUE if each.unique else met)
-            longer = Way(min(way.cost + rows * met, _MOST_ROWS), (*way.steps, each.step), work)
+            longer = KeyedPath(min(way.cost + rows * met, _MOST_ROWS), (*way.steps, each.step), work)
             if self._left > 0 and longer.cost < self._cheapest:
                 after = known.union(self._choice.sides[each.step.input].classes.values())
                 self._go(bound | {each.step.input}, after, longer, min(rows * each.kept, _MOST_ROWS))

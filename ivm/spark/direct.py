@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ivm.spark.home import Request
 from ivm.spark.keepers import Keepers, Unreached
 from ivm.spark.settings import is_encrypted, is_kept
-from ivm.spark.worker import Frame, Read, Stage
+from ivm.spark.worker import Frame, LevelTask, Read
 
 _log = logging.getLogger("ivm")
 
@@ -29,7 +29,7 @@ def keepers_of(settings: Mapping[str, str]) -> Keepers | None:
 
 
 def run(
-    keepers: Keepers, places: Mapping[int, str], stages: Iterable[Stage], given: Mapping[int, Sequence[bytes]]
+    keepers: Keepers, places: Mapping[int, str], stages: Iterable[LevelTask], given: Mapping[int, Sequence[bytes]]
 ) -> list[Frame]:
     """The statuses of all groups at all levels. `places`: where each group is; `given`: what the driver has for the
     first level, by group.

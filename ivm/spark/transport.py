@@ -42,10 +42,10 @@ from ivm.spark.worker import (
     FRAMES,
     PLACES,
     STATUSES,
+    LevelTask,
     Message,
     Read,
     Round,
-    Stage,
     named,
     versions,
 )
@@ -220,8 +220,8 @@ class SparkTransport:
             return None
         return sorted(Status(*each) for each in found)
 
-    def _stage(self, order: bytes, level: int, levels: int, given: Mapping[int, Sequence[bytes]]) -> Stage:
-        return Stage(self._functions.task, order, self.tasks, level, level == levels, versions(), given, self._home)
+    def _stage(self, order: bytes, level: int, levels: int, given: Mapping[int, Sequence[bytes]]) -> LevelTask:
+        return LevelTask(self._functions.task, order, self.tasks, level, level == levels, versions(), given, self._home)
 
     @property
     def _home(self) -> Home | None:

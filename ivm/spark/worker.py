@@ -141,7 +141,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Stage:
+class LevelTask:
     """One level of a commit, for a group: `task(order, group, groups, level, payloads)` gives messages for the next
     level, and a status.
 

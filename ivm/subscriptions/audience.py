@@ -10,7 +10,7 @@ from ivm.subscriptions.chosen import Chosen, Key, Place, parts_of
 from ivm.subscriptions.feed import Feed, Mark
 from ivm.subscriptions.piece import Piece, keep
 from ivm.subscriptions.subscription import Subscription
-from ivm.trace.state import Held
+from ivm.trace.state import WeakList
 from ivm.trace.updates import Updates
 
 Told = tuple["Listened", Piece]
@@ -19,7 +19,7 @@ Told = tuple["Listened", Piece]
 _FEW = 16
 
 
-class Listened(Held[Subscription]):
+class Listened(WeakList[Subscription]):
     """The subscriptions that are told the same, and what that is."""
 
     def __init__(self) -> None:

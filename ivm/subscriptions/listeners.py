@@ -11,19 +11,19 @@ from ivm.subscriptions.feed import Feed, Reached
 from ivm.subscriptions.names import Names
 from ivm.subscriptions.piece import Piece
 from ivm.subscriptions.subscription import Subscription
-from ivm.trace.state import Held
+from ivm.trace.state import WeakList
 
 _LOOK = 0.1
 """Seconds after which who waits for room looks whether anybody is left for whom to wait."""
 
 
-class Listeners(Held[Subscription]):
+class Listeners(WeakList[Subscription]):
     """The subscriptions to all views: those that are to be told of the next commit."""
 
     def __init__(self) -> None:
         super().__init__()
         self._of: dict[str, Audience] = {}
-        self._blocking = Held[Subscription]()
+        self._blocking = WeakList[Subscription]()
         self.reached = Reached()
         self.names = Names()
         self.delivered: list[Delivered] = []

@@ -11,7 +11,7 @@ from ivm.catalog.types import BIGINT, Kind, SqlType
 from ivm.trace.columns.column import Array
 from ivm.trace.columns.python_values import array_of, values_of
 from ivm.trace.columns.segment import Segment, Segments, segment_of
-from ivm.trace.state import Held, StateSize
+from ivm.trace.state import StateSize, WeakList
 
 _KIND = "answers"
 _PART = 1 << 16
@@ -48,7 +48,7 @@ class Answers:
         """By the arguments, in a form in which equal ones are equal."""
         self._gone: dict[Hashable, Answer] = {}
         self._undo: list[tuple[Hashable, Answer | None]] = []
-        self._holds: Held[_Hold] = Held()
+        self._holds: WeakList[_Hold] = WeakList()
 
     def find(self, arguments: Hashable) -> Answer | None:
         """The answer, if the arguments are there, or were for somebody who still reads."""

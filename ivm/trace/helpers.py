@@ -44,12 +44,15 @@ class Errand(Generic[T]):
         self._result: T
 
     def claim(self) -> bool:
-        """Whether it is this thread's, now that it is somebody's: one call in C decides that, and notes it."""
+        """Claim it for this thread; whether it is this thread's now.
+
+        It is one call of C, so nothing can come between the question and the answer.
+        """
         me = get_ident()
         return self._owner.setdefault(None, me) == me
 
     def run(self) -> None:
-        """Do it, as the one whose it is."""
+        """Do the work, in the thread that has claimed it; keep its result, or its error, for `get`."""
         try:
             assert self._work is not None
             self._result = self._work()
@@ -93,7 +96,7 @@ class Helpers:
         finalize(self, _end, self._queue, threads)
 
     def put(self, errand: Errand[Any]) -> None:
-        """Let a helper do it, once one is free; where there are none, whoever needs it does."""
+        """Queue an errand for the helpers; where there are none, `get` does it."""
         if self._process != os.getpid():
             self._queue, self._begun, self._process = SimpleQueue(), 0, os.getpid()
             finalize(self, _end, self._queue, self.threads)

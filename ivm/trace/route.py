@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ivm.kernels.compiling.checking import BEYOND, spoil
+from ivm.kernels.compiling.checking import BEYOND, CHECKS, spoil
 from ivm.kernels.step.records import (
-    ARENA,
     ARENA_END,
     AT,
     CHUNK,
@@ -44,11 +43,11 @@ Listed = Sequence[Array | None]
 MOST_FOUND = 1 << 17
 """How many rows a look-up finds at once, unless those of one key are more."""
 _LEAST, _SMALL, _SPARE = 1 << 10, 1 << 12, 4
-_begin = Struct("7q").pack_into
+_pack = Struct("7q").pack_into
 
 
 class Words(Protocol):
-    """What a route is told of a leg."""
+    """What lays out the words of a leg."""
 
     def more(self, groups: int) -> int:
         """How many groups the edge behind it has, of so many before it."""
@@ -82,11 +81,13 @@ class _Line:
 class Route:
     """One delta at a time goes along its legs. One thread at a time walks; others use copies.
 
-    `legs` are the places of these, `edges` those of the edges. `given` are words that are ones for one walk alone.
-    Size: some hundred words.
+    `legs` are the places of these, `edges` those of the edges. Size: some hundred words, and what walks need.
     """
 
-    __slots__ = ("_chunks", "_kept", "_lines", "_parts", "_room", "_used", "address", "edges", "given", "legs", "words")
+    __slots__ = (
+        "_begin", "_chunk", "_earlier", "_given", "_lines", "_parts", "_room", "address", "edges", "is_used", "legs",
+        "words",
+    )  # fmt: skip
 
     def __init__(self, legs: Sequence[Words], groups: int, lines: Sequence[Sequence[Words]] = ()) -> None:
         """`groups`: how many the first edge has. `lines`: the legs that may follow a race, which is the only leg."""
@@ -101,11 +102,17 @@ class Route:
         for number, laid in enumerate(self._lines):
             at = own.legs[0] + RACE_LEG + RACED * number
             self.words[[at + LINE_LEGS, at + LINE_TABLE]] = len(laid.legs), laid.table
-        self.address: int = self.words.ctypes.data
         self._parts, self.edges, self.legs = own.parts, own.edges, own.legs
-        self._room, self._used, self._kept = _LEAST, 0, NOBODY
-        self._chunks: list[Ints] = []
-        self.given: list[int] = []
+        self._room = _LEAST
+        self._be_idle()
+
+    def _be_idle(self) -> None:
+        """Be a route that nobody has walked yet, whose words are there."""
+        self.address: int = self.words.ctypes.data
+        self._begin = partial(_pack, self.words.data, 8 * TIME)
+        self._chunk, self._earlier, self._given = NOBODY, list[Ints](), list[int]()
+        self.is_used = False
+        """Whether more is left of the walk than memory for the next one, so that somebody has to `end` it."""
 
     def follow(self, way: int) -> None:
         """Edges and legs are those of the line of a way from now on."""
@@ -116,27 +123,36 @@ class Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
         made._lines, made._parts, made.edges, made.legs = self._lines, self._parts, self.edges, self.legs
-        made.words, made._room, made._used, made._kept = self.words.copy(), self._room, 0, NOBODY
-        made.address = made.words.ctypes.data
-        made._chunks, made.given = [], []
+        made.words, made._room = self.words.copy(), self._room
+        made._be_idle()
         return made
 
     def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
-        _begin(self.words.data, 8 * TIME, time, 0, 0, self.ready(), id(listed), first, length)
+        chunk = self._chunk
+        if getrefcount(chunk) > _OURS:
+            chunk = self._chunk = self._memory()
+        if CHECKS:
+            spoil(chunk)
+        self._begin(time, 0, 0, id(chunk), id(listed), first, length)
 
-    def ready(self) -> int:
-        """Have memory for a walk; the `id` of it."""
-        room, chunk = self._room, self._kept
-        if len(chunk) < room or getrefcount(chunk) > _OURS:
-            chunk = _arena(room) if room > _MOST_KEPT else np.empty(room, np.int64)
-        spoil(chunk)
-        self._chunks, self._used = [chunk], 0
-        return id(chunk)
+    def _memory(self) -> Ints:
+        """Memory for a walk, where somebody still has something of what the last one made."""
+        room = self._room
+        if room <= _MOST_KEPT:
+            return np.empty(room, np.int64)
+        self.is_used = True
+        return _arena(room)
 
     def take(self, chunk: Ints) -> None:
-        """A walk has begun whose memory is this."""
-        self._chunks, self._used = [chunk], 0
+        """Have the memory of a walk that `walk_ahead` has begun."""
+        self._chunk = chunk
+        self.is_used |= len(chunk) > _MOST_KEPT
+
+    def give(self, place: int, word: int) -> None:
+        """Tell a word for one walk alone, which else is zero."""
+        self.words[place], self.is_used = word, True
+        self._given.append(place)
 
     def go_on(self, rows: int) -> int:
         """What the walk says, about so many rows, where it does not lack memory; see `walk`."""
@@ -144,7 +160,7 @@ class Route:
             self.more_memory()
         if said == BEYOND:
             raise IndexError(f"leg {self.at} of a route has met an index that is out of bounds")
-        return int(said)
+        return said
 
     def gone(self, said: int, rows: int) -> int:
         """What the walk says that somebody else has begun, with whom it lacked memory, or has met what it must not."""
@@ -154,10 +170,10 @@ class Route:
 
     def more_memory(self) -> None:
         """Memory for what the walk lacks it for."""
-        self._used += self._up_to(ARENA)
         chunk = _arena(max(self.words.item(WANTED), self._room))
         spoil(chunk)
-        self._chunks.append(chunk)
+        self._earlier.append(self._chunk)
+        self._chunk, self.is_used = chunk, True
         self.words[CHUNK] = id(chunk)
 
     @property
@@ -168,7 +184,7 @@ class Route:
     @property
     def memory(self) -> int:
         """The `id` of the newest part of the arena."""
-        return id(self._chunks[-1])
+        return id(self._chunk)
 
     @property
     def at(self) -> int:
@@ -176,25 +192,19 @@ class Route:
         return self.words.item(AT)
 
     def end(self) -> None:
-        """All is read of the walk. How much memory it needed is remembered, for the next one."""
-        chunks, words, room = self._chunks, self.words, self._room
+        """All is read of a walk of which more `is_used`. How much memory it needed is remembered, for the next one."""
+        chunks, words, room = [*self._earlier, self._chunk], self.words, self._room
         if not words.item(CHUNK):  # else nobody has taken the newest part
-            needed = self._used + self._up_to(REACHED)
+            needed = sum(map(len, chunks)) - (words.item(ARENA_END) - words.item(REACHED) >> 3)
             if needed > room:
                 room = needed + (needed >> 2)
             self._room = max(min(room, _SPARE * needed), _LEAST)
-        if len(chunks) == 1 and len(chunks[0]) <= _MOST_KEPT:
-            self._kept = chunks[0]
-        else:
-            self._kept = NOBODY
+        if self._earlier or len(self._chunk) > _MOST_KEPT:
             _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
-        self._chunks = []
-        while self.given:
-            words[self.given.pop()] = 0
-
-    def _up_to(self, place: int) -> int:
-        """How many words of the newest part of the arena lie before an address, which stands at a place of the head."""
-        return len(self._chunks[-1]) - (self.words.item(ARENA_END) - self.words.item(place) >> 3)
+            self._chunk, self._earlier = NOBODY, []
+        while self._given:
+            words[self._given.pop()] = 0
+        self.is_used = False
 
     def edge(self, number: int) -> list[int]:
         """The words of an edge."""
@@ -203,7 +213,7 @@ class Route:
 
     def moved(self, address: int, count: int, given: Any = None) -> Ints:
         """So many words at an address: in the arena, or else some of those that were given."""
-        chunk = self._chunks[-1]
+        chunk = self._chunk
         at = address - self.words.item(ARENA_END) >> 3
         if -len(chunk) <= at < 0:
             at += len(chunk)
@@ -217,11 +227,11 @@ class Route:
 
     def arena_of(self, address: int) -> tuple[Ints, int]:
         """The part of the arena in which an address lies, and where that begins; 0 if it is none of the arena's."""
-        chunk = self._chunks[-1]
+        chunk = self._chunk
         begin = self.words.item(ARENA_END) - 8 * len(chunk)
         if 0 <= address - begin < 8 * len(chunk):
             return chunk, begin
-        for chunk in self._chunks[:-1]:
+        for chunk in self._earlier:
             begin = chunk.ctypes.data
             if 0 <= address - begin < 8 * len(chunk):
                 return chunk, begin

@@ -146,7 +146,7 @@ class Marks(dict[State, Any]):
         join_page()
 
 
-class Held(list["ref[Each]"]):
+class WeakList(list["ref[Each]"]):
     """Weak references in the order in which they came; one leaves when nobody else holds what it refers to.
 
     Not `WeakSet`: every commit asks whether there are any, and a list that is empty says so in no time.

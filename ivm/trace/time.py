@@ -170,7 +170,7 @@ class Births:
         self.last = last
 
     def since(self, since: int) -> Births:
-        """The same where nobody asks for times before `since`; these stay for whoever reads them.
+        """Births without the times before `since`, for which nobody asks any more; whoever reads these still has them.
 
         Cost: copying what is left when three quarters are gone, and that is many. It is looked at when a quarter more
         has come.

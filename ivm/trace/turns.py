@@ -38,12 +38,12 @@ class Aside(Protocol):
     """Does some work and returns what that returns; others may be let in meanwhile."""
 
     def __call__(self, work: Callable[[], T], /) -> T:
-        """Do it."""
+        """Do the work."""
         ...
 
 
 def at_once(work: Callable[[], T], /) -> T:
-    """Work where nobody is to be let in."""
+    """Do the work now, and let nobody in."""
     return work()
 
 

@@ -15,7 +15,7 @@ from ivm.catalog.catalog import Catalog
 from ivm.catalog.errors import ConstraintError
 from ivm.cluster.files.files import Files
 from ivm.cluster.protocol import orders
-from ivm.cluster.protocol.orders import Filling, Stage, Step
+from ivm.cluster.protocol.orders import Extent, Filling, Step
 from ivm.cluster.protocol.terms import Order
 from ivm.cluster.protocol.wire import EXCHANGE, Heard, Said, heard, parts, said_of
 from ivm.cluster.shard.resident import Resident
@@ -61,7 +61,7 @@ BETWEEN_MANY = _between(*_FIRST, *_ON_THE_WAY, *_LAST)
 """The same where the groups of the first one meet in two steps, as over many shards."""
 SIZES = {"shop": 1_000.0, "sale": 10_000.0, "cities": 100.0, "none": 100.0}
 LEVELS = 4
-_STAGES = {"define": Stage.WHOLE, "begin": Stage.BEGUN, "filled": Stage.FILLED}
+_STAGES = {"define": Extent.WHOLE, "begin": Extent.BEGUN, "filled": Extent.FILLED}
 
 
 class Meeting(Resident):

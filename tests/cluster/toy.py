@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ivm.catalog.errors import ConstraintError
 from ivm.cluster.files.files import Files as Root
-from ivm.cluster.protocol.terms import Exchange, Message, Order, Shard, Told
+from ivm.cluster.protocol.terms import Exchange, Message, Order, Shard, Unwritten
 from ivm.durable.files import Files, read_batches
 from ivm.storage.storage import Readable
 from ivm.storage.stored import Stored
@@ -148,11 +148,11 @@ class ToyShard:
         numbers, defined = self._copied()
         return Pieces(self.snapshots, [json.dumps(sorted(each.items())) for each in numbers], json.dumps(defined))
 
-    def tell(self, order: Order, level: int) -> tuple[Told, ...]:
+    def tell(self, order: Order, level: int) -> tuple[Unwritten, ...]:
         """See `Shard.tell`."""
         return ()
 
-    def hold(self) -> tuple[Told, ...]:
+    def hold(self) -> tuple[Unwritten, ...]:
         """See `Shard.hold`."""
         return ()
 

@@ -58,7 +58,7 @@ def test_what_lets_nothing_through_reaches_nobody():
     notes: list[str] = []
     graph = Graph()
     source = graph.add("source", Noting("source", notes))
-    nothing = graph.add("mfp", Mfp(lambda delta, onward=None: None, ()), (source,))
+    nothing = graph.add("mfp", Mfp(lambda delta: None, ()), (source,))
     graph.add("after", Noting("after", notes), (nothing,))
     assert list(graph.step({source: rows(1)})) == [source]
     assert notes == []

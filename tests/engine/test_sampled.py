@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import ivm
-from ivm.analysis.expected import Told
+from ivm.analysis.expected import Shares
 from ivm.engine.sampled import estimated_share, estimated_values, sampled
 from ivm.plan.lower import lower
 from ivm.session.core import engine_of
@@ -78,7 +78,7 @@ def test_rows_that_have_died_tell_nothing(db: ivm.Database) -> None:
     db.sql("INSERT INTO gone SELECT i, i % 400 FROM range(4000) x(i)")
     db.sql("DELETE FROM gone WHERE b >= 4")
     engine = engine_of(core_of(db))
-    assert sampled(engine.sizes(), engine.tables).values("gone", 1) == Told(4, 0.25)
+    assert sampled(engine.sizes(), engine.tables).values("gone", 1) == Shares(4, 0.25)
     db.sql("DELETE FROM gone")
     assert sampled(engine.sizes(), engine.tables).values("gone", 1) is None
 

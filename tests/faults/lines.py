@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from ivm.trace.state import Held
+from ivm.trace.state import WeakList
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("ivm/trace/", "ivm/operators/", "ivm/dataflow/", "ivm/durable/", "ivm/storage/", "ivm/subscriptions/")
@@ -32,7 +32,7 @@ FILES = (
 LEFT_OUT = ("ivm/trace/turns.py",)
 """The lock: its lines are exact about where an interruption may come. Its own test sends real ones."""
 
-CALLBACKS = frozenset({Held._forget.__code__})
+CALLBACKS = frozenset({WeakList._forget.__code__})
 """What weak references call: what is raised there is told, and goes no further."""
 
 VERBOSE = False

@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from ivm.trace.state import Held
+from ivm.trace.state import WeakList
 from ivm.trace.text.dictionary import TextDictionary
 
 _UNTOLD = frozenset({"edition", "version", "visited", "_given"})
@@ -39,7 +39,7 @@ class Image:
         self._memos: dict[str, set[str]] = {}
         for place, _, name in (memo.rpartition(".") for memo in memos):
             self._memos.setdefault(place, set()).add(name)
-        self.held: list[Held[Any]] = []
+        self.held: list[WeakList[Any]] = []
         self._seen: dict[int, tuple[int, Any]] = {}
         self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
         self._lists: list[tuple[list[Any], list[Any]]] = []
@@ -114,7 +114,7 @@ class Image:
     def take_list(self, items: Any) -> Iterable[Any]:
         """A list and its items; that of readers names who is held."""
         self._lists.append((items, list(items)))
-        if isinstance(items, Held):
+        if isinstance(items, WeakList):
             self.held.append(items)
         return items
 

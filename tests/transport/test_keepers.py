@@ -15,7 +15,7 @@ from ivm.spark.direct import keepers_of, run
 from ivm.spark.home import Home, Request, call, is_held
 from ivm.spark.keepers import Keepers, Unreached
 from ivm.spark.settings import ADVISED
-from ivm.spark.worker import Stage, Versions, versions
+from ivm.spark.worker import LevelTask, Versions, versions
 
 KEPT = {**ADVISED, "spark.driver.host": "127.0.0.1"}
 TASK = f"{__name__}.passed_on"
@@ -50,8 +50,8 @@ def passed_on(
     return [(1 - group, each) for each in payloads], b"".join(sorted(payloads))
 
 
-def stages(levels: int, versions_: Versions) -> list[Stage]:
-    return [Stage(TASK, b"", 2, level, level == levels, versions_) for level in range(1, levels + 1)]
+def stages(levels: int, versions_: Versions) -> list[LevelTask]:
+    return [LevelTask(TASK, b"", 2, level, level == levels, versions_) for level in range(1, levels + 1)]
 
 
 def test_messages_go_from_shard_to_shard_level_by_level(keepers):

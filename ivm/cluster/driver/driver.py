@@ -275,7 +275,7 @@ class Driver(Shards):
         if self._filler is None:
             self._cancel()
         else:
-            definition, levels = definition.at(orders.Stage.FILLED), 1
+            definition, levels = definition.at(orders.Extent.FILLED), 1
         frames = {} if commit else self.beginnings
         order, statuses = self._tried(definition.text(), levels, given, frames, "insert")
         self._under_way = None if commit is None else replace(commit, id=order.id)

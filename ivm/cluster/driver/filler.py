@@ -64,7 +64,7 @@ class Filler:
         named = Catalog()
         named.content = {key(self.view.definition.name): self.view.definition}
         begun = orders.Definition.between(Catalog(), named, 0).planned(self.view.sizes)
-        self.driver.carry(begun.at(orders.Stage.BEGUN).text(), 1, filling=True)
+        self.driver.carry(begun.at(orders.Extent.BEGUN).text(), 1, filling=True)
         for step, levels in self._steps(pause):
             self.driver.carry(step.text(), levels, filling=True)
             self._pause(pause)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ivm.cluster.files.files import Files, fresh
-from ivm.cluster.protocol.terms import Feed, Told
+from ivm.cluster.protocol.terms import Feed, Unwritten
 from ivm.cluster.protocol.wire import stream_of
 from ivm.storage.stored import Stored
 
@@ -22,7 +22,7 @@ def feeds_under(shard: int) -> str:
     return f"feeds/{shard}"
 
 
-def write_feed(files: Files, shard: int, version: int, told: Told) -> list[Feed]:
+def write_feed(files: Files, shard: int, version: int, told: Unwritten) -> list[Feed]:
     """What a shard tells in a version. It is certain on return."""
     return [
         Feed(told.view, shard, told.is_apart, files.write(f"{feeds_under(shard)}/{version:020}.{fresh()}", piece))

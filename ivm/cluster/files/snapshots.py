@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ivm.catalog.errors import StorageError
 from ivm.cluster.files.files import PAGE, Files, fresh
 from ivm.cluster.files.versions import number_of
-from ivm.cluster.protocol.terms import Saving, Told
+from ivm.cluster.protocol.terms import Saving, Unwritten
 from ivm.durable import files as checkpoints
 from ivm.storage.stored import Stored
 
@@ -60,7 +60,9 @@ def read_snapshot(files: Files, name: str) -> Snapshot:
     return PAGE.read(files, name, snapshot_of)
 
 
-def write_snapshot(files: Files, shard: int, version: int, id: str, saving: Saving, held: Iterable[Told] = ()) -> None:
+def write_snapshot(
+    files: Files, shard: int, version: int, id: str, saving: Saving, held: Iterable[Unwritten] = ()
+) -> None:
     """A snapshot of a shard at a version. Cost: that of what cannot be used again of the last one but one.
 
     Pieces are called by the version for which they were written first: one of a version that is not kept, and that

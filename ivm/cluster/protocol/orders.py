@@ -39,7 +39,7 @@ class Commit:
         return cls(plain["time"], plain["apart"], tuple(plain["watched"]))
 
 
-class Stage(StrEnum):
+class Extent(StrEnum):
     """How far a definition goes: all at once, without or with a commit; its view begins to be filled; or that has been
     filled.
     """
@@ -66,7 +66,7 @@ class Definition:
     time: int
     sizes: Mapping[str, float] = field(default_factory=dict)
     made: tuple[str, ...] = ()
-    stage: Stage = Stage.WHOLE
+    stage: Extent = Extent.WHOLE
     altered: Mapping[str, Any] = field(default_factory=dict)
     anew: tuple[str, ...] = ()
     commit: Commit | None = None
@@ -89,13 +89,13 @@ class Definition:
         """With what its views are planned by."""
         return replace(self, sizes=sizes)
 
-    def at(self, stage: Stage) -> Definition:
+    def at(self, stage: Extent) -> Definition:
         """The same, to be carried out so far."""
         return replace(self, stage=stage)
 
     def followed_by(self, commit: Commit) -> Definition:
         """The same, and a commit."""
-        return replace(self, stage=Stage.COMMITTED, commit=commit)
+        return replace(self, stage=Extent.COMMITTED, commit=commit)
 
     def catalog(self, old: Catalog) -> Catalog:
         """What exists, after `old` did."""
@@ -163,10 +163,10 @@ def read(text: bytes) -> Commit | Definition | Filling | Acknowledged:
         return Acknowledged(said["names"], kept_of(said["kept"]))
     if "defined" not in said:
         return Commit.of(said)
-    stage = Stage(said.get("stage", Stage.WHOLE))
+    stage = Extent(said.get("stage", Extent.WHOLE))
     altered = {"altered": said["altered"]} if "altered" in said else {}
     anew = tuple(said.get("anew", ()))  # which earlier releases did not know
-    commit = Commit.of(said["commit"]) if stage is Stage.COMMITTED else None
+    commit = Commit.of(said["commit"]) if stage is Extent.COMMITTED else None
     made = tuple(said["made"])
     return Definition(said["defined"], said["time"], said["sizes"], made, stage, altered, anew, commit)
 

@@ -103,7 +103,7 @@ class Feed(NamedTuple):
     stored: Stored
 
 
-class Told(NamedTuple):
+class Unwritten(NamedTuple):
     """The same before it is written, in pieces that are to be files; another thread reads them, later."""
 
     view: str
@@ -161,7 +161,7 @@ class Shard(Protocol):
         """
         ...
 
-    def tell(self, order: Order, level: int) -> Sequence[Told]:
+    def tell(self, order: Order, level: int) -> Sequence[Unwritten]:
         """What the level that was gone through last has changed in views that are followed."""
         ...
 
@@ -180,7 +180,7 @@ class Shard(Protocol):
         """
         ...
 
-    def hold(self) -> Sequence[Told]:
+    def hold(self) -> Sequence[Unwritten]:
         """All that is in views that are followed, as it is when this is called, by which these are known."""
         ...
 

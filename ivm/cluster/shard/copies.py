@@ -33,7 +33,7 @@ from ivm.cluster.protocol.terms import (
     Shard,
     Status,
     Superseded,
-    Told,
+    Unwritten,
 )
 from ivm.cluster.shard.copy import Copy
 from ivm.cluster.shard.loading import Base, follow, load, replay
@@ -189,7 +189,7 @@ class Copies:
         name = log_name(order.version, level, group.number)
         return self._beside.submit(self._versions.files.write, name, bundle_of(payloads))
 
-    def _feed(self, order: Order, shard: int, told: Told) -> Future[list[Feed]]:
+    def _feed(self, order: Order, shard: int, told: Unwritten) -> Future[list[Feed]]:
         """Begin to write what has changed of a view that is followed, likewise."""
         return self._beside.submit(write_feed, self._versions.files, shard, order.version, told)
 

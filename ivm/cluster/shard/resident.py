@@ -17,7 +17,7 @@ from ivm.cluster.planning.guards import Guard, guarded_anew, guards_of
 from ivm.cluster.planning.planning import Gone, is_kept
 from ivm.cluster.protocol import orders
 from ivm.cluster.protocol.routing import arrived, routed
-from ivm.cluster.protocol.terms import Order, Told
+from ivm.cluster.protocol.terms import Order, Unwritten
 from ivm.cluster.protocol.wire import Heard, Said, changes_in, channels_in
 from ivm.cluster.shard.declaring import declared_here
 from ivm.cluster.shard.defining import Defining, over_rows
@@ -83,7 +83,7 @@ class Resident:
         if isinstance(what, orders.Acknowledged):
             self._kept = what.kept
             return []
-        if what.stage is orders.Stage.BEGUN:
+        if what.stage is orders.Extent.BEGUN:
             return self._begin_filling(what)
         return self._define(what, level, inputs)
 
@@ -133,14 +133,14 @@ class Resident:
             self._defined(self._defining)
             self._defining = None
 
-    def tell(self, order: Order, level: int) -> Sequence[Told]:
+    def tell(self, order: Order, level: int) -> Sequence[Unwritten]:
         """What the level that was gone through last has changed in views that are followed."""
         changed = self.teller.followed(level - self._first + 1) if self._committing else []
         if self._defining is not None and level == order.levels:
             changed += self.teller.filled(self._defining)
         return changed
 
-    def hold(self) -> Sequence[Told]:
+    def hold(self) -> Sequence[Unwritten]:
         """All that is in views that are followed."""
         return self.teller.held()
 
@@ -311,7 +311,7 @@ class Resident:
         defining.changes = changes_in(inputs, catalog)
         rows = {} if defining.commit else {change.table.name: change.data for change in defining.changes}
         defining.tables = declared_here(self.engine.tables, definition, old, catalog, rows)
-        if definition.stage is orders.Stage.FILLED:
+        if definition.stage is orders.Extent.FILLED:
             defining.is_filled, defining.new = True, [self._under_way().new]
             return
         self._check_nothing_is_filled()

@@ -21,7 +21,7 @@ from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
 from ivm.durable.files import Files, Reading
 from ivm.durable.manifest import manifest_of, plain_of
-from ivm.durable.moment import Kept, Moment, moment_of
+from ivm.durable.moment import Moment, SavedNode, moment_of
 from ivm.durable.on_disk import OnDisk, write_moment
 from ivm.durable.payload import catalog_of
 from ivm.durable.restore import Saved, Unusable, made_indexes, restore_tables
@@ -71,7 +71,7 @@ class Snapshots:
         self._known = ()
 
 
-def _read(kept: Kept) -> Kept:
+def _read(kept: SavedNode) -> SavedNode:
     return kept if kept.segments is None else replace(kept, segments=[list(each) for each in kept.segments])
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ivm.cluster.files.feeds import feed_of
 from ivm.cluster.planning.reading import are_apart
-from ivm.cluster.protocol.terms import Told
+from ivm.cluster.protocol.terms import Unwritten
 from ivm.cluster.shard.defining import Defining, New
 from ivm.cluster.shard.shard import Shard
 from ivm.distribute.distribute import Distributed
@@ -48,7 +48,7 @@ class Teller:
                     found[name] = rows
         return found
 
-    def followed(self, level: int) -> list[Told]:
+    def followed(self, level: int) -> list[Unwritten]:
         """The same of those that are followed, and stay."""
         names = [each.definition.name for each in self._followed() if each.definition.name not in self._shard.going]
         changes = self.changes(names, level)
@@ -56,9 +56,9 @@ class Teller:
             self._told(self._shard.views[name], self._views[name], _changes(rows)) for name, rows in changes.items()
         ]
 
-    def filled(self, defining: Defining) -> list[Told]:
+    def filled(self, defining: Defining) -> list[Unwritten]:
         """What those hold that are new, with all that has come with them."""
-        found = list[Told]()
+        found = list[Unwritten]()
         for new in defining.new:
             if new.installed is None or not new.view.change_feed:
                 continue
@@ -80,22 +80,22 @@ class Teller:
             diffs = np.concatenate([diffs, delta.diff_array()])
         return view_changes(new.view, delta_of(columns, time, diffs, len(diffs)), self._shard.dictionary)
 
-    def held(self) -> list[Told]:
+    def held(self) -> list[Unwritten]:
         """What those hold that there are."""
         return [self._holds(each, self._views[each.definition.name], self._shard.time) for each in self._followed()]
 
     def _followed(self) -> list[Installed]:
         return [each for each in self._shard.views.values() if each.definition.change_feed]
 
-    def _holds(self, part: Installed, view: Distributed, time: int) -> Told:
+    def _holds(self, part: Installed, view: Distributed, time: int) -> Unwritten:
         """All rows, as ones that come at a time. Cost now: none; that of all of them where the pieces are read."""
         if is_repeated(view.placement, self._number):
             return self._told(part, view, iter(()))
         return self._told(part, view, _contents(part, part.log.sealed, self._shard.dictionary.now(), time))
 
     @staticmethod
-    def _told(part: Installed, view: Distributed, pieces: Iterator[bytes]) -> Told:
-        return Told(part.definition.mark, are_apart(view.placement, part.definition), pieces)
+    def _told(part: Installed, view: Distributed, pieces: Iterator[bytes]) -> Unwritten:
+        return Unwritten(part.definition.mark, are_apart(view.placement, part.definition), pieces)
 
 
 def _changes(rows: pa.Table) -> Iterator[bytes]:

@@ -81,7 +81,7 @@ def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints)
 def put_laid_values(
     table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints, sources: Word, diffs: Ints
 ) -> Word:  # fmt: skip
-    """The same of rows whose sources are written down at an address, and of diffs, of which none are all ones."""
+    """As `put_values`, of sources that are laid down at an address; `diffs` is empty where all are one."""
     width, keys = table[KEY_WORDS], frame[KEYS]
     reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
     if keys == 0:

@@ -71,7 +71,7 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
 
 @part(counted=True)
 def put_laid(table: Ints, block: Ints, row_cell: Int32s, frame: Ints, sources: Word, diffs: Ints) -> Word:
-    """The same of rows whose sources are written down at an address, and of diffs, of which none are all ones."""
+    """As `put_rounds`, of sources that are laid down at an address; `diffs` is empty where all are one."""
     rows, width, keys = len(row_cell), table[KEY_WORDS], frame[KEYS]
     reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
     if keys == 0:

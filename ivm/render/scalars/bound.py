@@ -18,8 +18,8 @@ from ivm.render.scalars.codegen import OTHERWISE, Loop, generate
 from ivm.render.scalars.columns import Rows, dense
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.functions import Context, Evaluate
-from ivm.render.scalars.held import Held, Looked
 from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.loop_inputs import Looked, LoopInputs
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
 from ivm.trace.columns.column import DTYPES, Array, Column, Ints
@@ -62,7 +62,7 @@ class BoundLoop:
 class LoopLeg(Leg):
     """A loop over deltas of one layout, whose columns lie as `looked` says."""
 
-    def __init__(self, bound: BoundLoop, held: Held, looked: Looked, groups: int) -> None:
+    def __init__(self, bound: BoundLoop, held: LoopInputs, looked: Looked, groups: int) -> None:
         self._bound, self._held, self._given = bound, held, looked.made
         shape, loop = bound.shape, bound.loop
         self.extra = int(bool(looked.made))

@@ -12,14 +12,14 @@ import numpy as np
 from ivm.operators.operator import NOTHING
 from ivm.operators.projection import Projection
 from ivm.operators.stage import Leg, Stage
-from ivm.operators.walk import Onward, Walk
+from ivm.operators.walk import Walk
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context, Evaluate
-from ivm.render.scalars.held import Held, Input
 from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.loop_inputs import Input, LoopInputs
 from ivm.render.scalars.plain_casts import PlainCasts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
@@ -103,7 +103,7 @@ class Fused:
         nullable = {s.index for s in columns if s.nullable}
         physical = {s.index: s.type.physical for s in columns}
         self._inputs = [Input(c, c in nullable, physical[c]) for c in shape.inputs]
-        self._held: dict[Layout, Held] = {}
+        self._held: dict[Layout, LoopInputs] = {}
         self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
@@ -131,10 +131,10 @@ class Fused:
             if pattern not in self._bound:
                 self._bind(pattern)
 
-    def _new(self, layout: Layout) -> Held:
+    def _new(self, layout: Layout) -> LoopInputs:
         if len(self._held) >= _MOST_LAYOUTS:
             self._held.clear()
-        held = self._held[layout] = Held(layout, self._inputs, *self._placed(layout), self._extended(layout))
+        held = self._held[layout] = LoopInputs(layout, self._inputs, *self._placed(layout), self._extended(layout))
         return held
 
     def _is_worth(self, pattern: Pattern, length: int) -> bool:
@@ -196,14 +196,11 @@ class MfpProgram(Stage):
         """See `Stage.passed`."""
         return self._walk.parts(delta)
 
-    def run(self, delta: Delta, onward: Onward | None = None) -> Delta | None:
-        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it.
-
-        They go `onward` if they can; see `Walk.all`.
-        """
+    def run(self, delta: Delta) -> Delta | None:
+        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it."""
         if not delta.length:
             return None
-        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta, onward)
+        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta)
         return passed[0] if len(passed) == 1 else concat_deltas(passed)
 
 

@@ -12,11 +12,11 @@ from pyarrow import flight
 from ivm.catalog.errors import AccessError, Error, UnsupportedError
 from ivm.results.result import tuples_of
 from ivm.serve.errors import BusyError, CancelledError, DeniedError, LimitError, NotFoundError, TooLongError
-from ivm.serve.flight.held import Everything, Prepared
+from ivm.serve.flight.call_limit import CallLimit
+from ivm.serve.flight.handles import Everything, Prepared
 from ivm.serve.flight.ingest import ingest
 from ivm.serve.flight.messages import Message, command, wrapped, written
 from ivm.serve.flight.metadata import ANSWERS
-from ivm.serve.flight.places import Places
 from ivm.serve.flight.streams import streamed
 from ivm.serve.flight.who import caller
 from ivm.serve.inside import Inside, Session, log
@@ -42,7 +42,7 @@ class Calls:
     def __init__(self, inside: Inside) -> None:
         self.inside = inside
         self.held = Everything()
-        self._places = Places(inside.settings.limits.connections)
+        self._places = CallLimit(inside.settings.limits.connections)
         self._call = _Call()
 
     def server(self, location: str, **options: Any) -> Any:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from ivm.catalog.errors import Error, InterfaceError, TypeMismatchError
-from ivm.serve.flight.places import Places
+from ivm.serve.flight.call_limit import CallLimit
 from ivm.serve.inside import Inside, Session
 from ivm.subscriptions.subscription import Subscription
 
@@ -19,7 +19,7 @@ _LOOK_SECONDS = 0.2
 _TAKES = {"changes", "snapshot", "from_time", "every", "form", "limit", "when_full", "name", "keep"}
 
 
-def streamed(inside: Inside, places: Places, session: Session, ticket: bytes, context: Any) -> Any:
+def streamed(inside: Inside, places: CallLimit, session: Session, ticket: bytes, context: Any) -> Any:
     """What a ticket asks for: a view by its name, or its changes by an object of JSON. TypeMismatchError, BindError.
 
     `{"changes": "revenue", "snapshot": true}` takes what `Database.subscribe` does. The metadata of each batch is the
@@ -53,7 +53,7 @@ def _wish(text: str) -> dict[str, Any]:
 
 
 def _batches(
-    inside: Inside, places: Places, subscription: Subscription, first: pa.Table, again: dict[str, Any], context: Any
+    inside: Inside, places: CallLimit, subscription: Subscription, first: pa.Table, again: dict[str, Any], context: Any
 ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
     """What changes, behind one item that is none."""
     inside.meter.add("streams", 1, door="flight")

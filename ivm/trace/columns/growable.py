@@ -67,7 +67,7 @@ class Growable(Generic[_Item]):
         block[at], block[at + behind] = self.bound(block, at, behind)
 
     def bound(self, block: Ints, at: int, behind: int) -> tuple[int, int]:
-        """What `tell` writes, for the caller to write it; from now on this does."""
+        """The address and the room that `tell` would write, for the caller to write; from now on growth writes them."""
         self._at, self._room, self._block = at, at + behind, block
         return self.array.ctypes.data, len(self.array)
 

@@ -121,7 +121,7 @@ class Arrangement(Follower):
             self.index.learn(met, self.store.died)
 
     def tell(self) -> None:
-        """Let kernels find what there is, until they have to ask again."""
+        """Write down in `words` where index, store and columns lie now, so that kernels search them without Python."""
         self.settle()
         index, store, columns = self.index, self.store, self.store.columns
         places, (_, *run) = columns.tell_wanted(), self._keys.at(index.run_rows)

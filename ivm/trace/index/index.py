@@ -17,10 +17,10 @@ from ivm.kernels.hashing.settle import NO_ROOM as NO_SLOTS
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.index.chains import FEW, Chains
+from ivm.trace.index.index_block import IndexBlock
 from ivm.trace.index.keys import KeysAt, hashed
 from ivm.trace.index.run import AscendingRun, Melting, RunKeys
 from ivm.trace.index.search import NO_RUN, Run, Search, seen_of
-from ivm.trace.index.told import Told
 from ivm.trace.lessons import Learner, Met
 from ivm.trace.rows.changes import Applied
 
@@ -30,7 +30,7 @@ _FEW = 4
 """Keys are noted for undoing up to the slots of the table divided by this; with more of them a pass is no dearer."""
 
 
-class Mark(NamedTuple):
+class IndexMark(NamedTuple):
     """A state of an index to which `rollback` returns."""
 
     steps: int
@@ -43,7 +43,7 @@ to name); and where rows may leave chains too, what is done, and which changes a
 """
 
 
-class Index(Told):
+class Index(IndexBlock):
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
     `unique`: at most one row of a key lives at any time. `keys` are those of the store's rows (of one word, or unique);
@@ -96,11 +96,11 @@ class Index(Told):
         """Whether rows may come whose order proves their keys new."""
         return self._ascending and self.block.item(STOP) == self.rows
 
-    def mark(self) -> Mark:
+    def mark(self) -> IndexMark:
         """Where the index is now, for `rollback`."""
-        return Mark(len(self._journal), self.rows)
+        return IndexMark(len(self._journal), self.rows)
 
-    def rollback(self, mark: Mark) -> None:
+    def rollback(self, mark: IndexMark) -> None:
         """Undo all changes since `mark`. Called again after it was interrupted, it goes on.
 
         Cost: a random access a row, or a pass over the table where they were many.
@@ -331,7 +331,7 @@ class Index(Told):
         return True
 
     def _settled(self, died: Ints) -> None:
-        """What is final has moved. No seal may come soon where others step, and look up what nobody changes."""
+        """Seal the chains at once if no step is open: an index that is only searched may not be sealed for long."""
         if not self._journal:
             self._chains.seal(died, self.since)
 

@@ -26,7 +26,7 @@ from ivm.trace.keyed.group_table import (
     empty_store,
     empty_table,
 )
-from ivm.trace.state import Held, State, StateSize
+from ivm.trace.state import State, StateSize, WeakList
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import AT_ONCE
 from ivm.trace.time import BEGINNING
@@ -52,7 +52,7 @@ class Groups(Written[Form], State):
         self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
         self._steps: list[Cells | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
-        self._readers: Held[GroupReader[Form]] = Held()
+        self._readers: WeakList[GroupReader[Form]] = WeakList()
         self.expected = _SMALL
         """For how many cells a step that does not know better gets memory at first."""
         self._spare: Cells | None = None
@@ -213,12 +213,12 @@ class Groups(Written[Form], State):
 
     @property
     def _last(self) -> Cells | None:
-        """The step whose fields are not yet the groups'."""
+        """The open step whose cells are not folded into the groups yet, if there is one."""
         step = self._steps[-1] if self._steps else None
         return step if isinstance(step, Cells) and step.memory.item(PHASE) in (OPENED, PUT) else None
 
     def end(self) -> None:
-        """Readers may read what is written now."""
+        """Make `version` even again: what is written is whole, and readers need not try once more."""
         self.version = (self.version | 1) + 1
 
     def _fold(self, batch: Cells | None) -> None:

@@ -47,7 +47,7 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Fields, GroupKeys, Store, empty_store
 from ivm.trace.keyed.round_reader import RoundReader
 from ivm.trace.sources import Frame, Sources
-from ivm.trace.state import Held, State, StateSize
+from ivm.trace.state import State, StateSize, WeakList
 from ivm.trace.text.dictionary import TextDictionary
 
 Mark = tuple[int, int, int]
@@ -82,7 +82,7 @@ class Rounds(State):
         }
         for which in self._arrays:
             self._room(which, 2)
-        self._readers: Held[RoundReader] = Held()
+        self._readers: WeakList[RoundReader] = WeakList()
         self._noted = 0
         """The most notes that there were of a commit since they have been let go."""
 
@@ -131,7 +131,7 @@ class Rounds(State):
 
     @abstractmethod
     def close(self) -> None:
-        """The time is over in which all was put that is not closed yet."""
+        """End the time that is under way: all that was put since the last call happened at it."""
 
     @abstractmethod
     def settle(self) -> None:

@@ -31,7 +31,7 @@ from ivm.trace.columns.column import Array, Bools, Column, Ints, readonly, reado
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.ordered.row_order import RowOrder
-from ivm.trace.state import Apart, Held, StateSize
+from ivm.trace.state import Apart, StateSize, WeakList
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
@@ -101,7 +101,7 @@ class OrderedTree:
         self._journal: list[_Entry] = []
         self.edition = 0
         self.is_still = False
-        self._readers: Held[OrderedReader] = Held()
+        self._readers: WeakList[OrderedReader] = WeakList()
 
     @property
     def is_changing(self) -> bool:

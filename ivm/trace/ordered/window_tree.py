@@ -18,7 +18,7 @@ from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.ordered.net_changes import NetChanges, net_of
 from ivm.trace.ordered.window_rows import AnyLayout, Layout, Rows
-from ivm.trace.state import Apart, Held, StateSize
+from ivm.trace.state import Apart, StateSize, WeakList
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import AT_ONCE
 from ivm.trace.text.texts import Strings
@@ -88,8 +88,8 @@ class WindowTree(Generic[AnyLayout]):
         self._nodes = _Nodes(layout)
         self.edition = 0
         self.is_still = False
-        self._readers: Held[WindowReader[AnyLayout]] = Held()
-        self._savers: Held[_Saver[AnyLayout]] = Held()
+        self._readers: WeakList[WindowReader[AnyLayout]] = WeakList()
+        self._savers: WeakList[_Saver[AnyLayout]] = WeakList()
 
     @property
     def is_changing(self) -> bool:

@@ -37,7 +37,7 @@ MOST_ROWS = 2**31 - 1
 _pack = Struct("5q").pack_into
 
 
-Mark = tuple[int, int, int, int]
+StoreMark = tuple[int, int, int, int]
 """A state of a store to which `rollback` returns: its rows, its deaths since the last seal, its times, the last one."""
 
 
@@ -182,12 +182,12 @@ class RowStore:
         """`limit` for each of `times`."""
         return self._births.limits(times, self.rows)
 
-    def mark(self) -> Mark:
+    def mark(self) -> StoreMark:
         """Where the store is now."""
         births = self._births
         return self.rows, len(self._deaths.kills), births.times.length, births.last
 
-    def rollback(self, mark: Mark) -> None:
+    def rollback(self, mark: StoreMark) -> None:
         """Undo every append and death since `mark`, which must not be before the last `seal`."""
         kills, (rows, known, times, last) = self._deaths.kills, mark
         while len(kills) > known:

@@ -17,15 +17,15 @@ from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Follower
-from ivm.trace.index.index import Mark as IndexMark
+from ivm.trace.index.index import IndexMark
 from ivm.trace.rows import compaction
 from ivm.trace.rows.changes import Applied, Changes, in_order
 from ivm.trace.rows.compaction import Compaction
 from ivm.trace.rows.living_rows import LivingRows
 from ivm.trace.rows.retraction import find_by_key
-from ivm.trace.rows.row_store import Mark, RowStore
+from ivm.trace.rows.row_store import RowStore, StoreMark
 from ivm.trace.rows.rows_reader import Lives, RowsReader
-from ivm.trace.state import Held, State, StateSize
+from ivm.trace.state import State, StateSize, WeakList
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import BEGINNING, chosen, stamps
 
@@ -34,7 +34,7 @@ _AT_LEAST, _FOR_EACH = 1 << 11, 32
 """How many rows are indexed by their values with a commit, and for each row that came or died."""
 _LEFT = 1 << 6
 """So many are left until more have come, or one is retracted: fewer are not worth it."""
-RowsMark = tuple[Mark, IndexMark | None]
+RowsMark = tuple[StoreMark, IndexMark | None]
 """Where rows come back to: their store, and the index of the living ones."""
 
 
@@ -47,7 +47,7 @@ class Rows(State):
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
         self.store = RowStore(types, dictionary, cold=cold)
-        self._followers: Held[Follower] = Held()
+        self._followers: WeakList[Follower] = WeakList()
         self._named: WeakValueDictionary[object, Follower] = WeakValueDictionary()
         self._living: LivingRows | None = None
         self._since = BEGINNING

@@ -186,7 +186,7 @@ class Literals:
         return self.codes([text])[0]
 
     def hold(self, codes: Array) -> None:
-        """Codes that somebody refers to now stay."""
+        """Keep these codes, which somebody refers to now, from being freed for as long as this is there."""
         with self._dictionary.lock:
             self.held += codes.tolist()
 

@@ -34,7 +34,7 @@ class Prepared:
             self.session.close()
 
 
-class Held(Generic[T]):
+class Handles(Generic[T]):
     """Things by handles that nobody can guess, each for so many `seconds` after it was used last. Thread-safe.
 
     Each belongs to a user, and nobody else finds it. LimitError where there are too many.
@@ -95,9 +95,9 @@ class Everything:
     """All that clients of one door may come back for."""
 
     def __init__(self) -> None:
-        self.results = Held[pa.Table]("result", 256, 60)
-        self.prepared = Held[Prepared]("prepared statement", 4096, 3600, Prepared.close)
-        self.transactions = Held[Session]("transaction", 256, 600, Session.close)
+        self.results = Handles[pa.Table]("result", 256, 60)
+        self.prepared = Handles[Prepared]("prepared statement", 4096, 3600, Prepared.close)
+        self.transactions = Handles[Session]("transaction", 256, 600, Session.close)
 
     def clear(self) -> None:
         """Let go of all; what was begun and not committed is rolled back."""

@@ -43,7 +43,7 @@ class Looked(NamedTuple):
     numbered: bool
 
 
-class Held:
+class LoopInputs:
     """Of deltas of one layout.
 
     `used` are the groups that are still read of what passes, `projected` is its layout. `extended` is the layout over

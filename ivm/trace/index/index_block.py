@@ -9,7 +9,7 @@ from ivm.trace.columns.column import Ints
 from ivm.trace.time import BEGINNING
 
 
-class Told:
+class IndexBlock:
     """The `block` of an index by keys of so many words, which stands at `address`."""
 
     def __init__(self, words: int) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ivm.serve.errors import BusyError
 
 
-class Places:
+class CallLimit:
     """So many places as there `may` be calls at a time, streams among them. Thread-safe."""
 
     def __init__(self, may: int) -> None:
