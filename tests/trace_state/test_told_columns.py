@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +50,9 @@ class AsTold(Source):
 class Told:
     """Columns in batches, and what a reader was told of them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, odd: float = 0.1) -> None:
+        """`odd`: how many of the columns that come are unlike the others, or have a NULL."""
+        self.odd = odd
         self.random = np.random.default_rng(seed)
         self.dictionary = TextDictionary()
         self.readers = Readers([Reader(each, self.dictionary) for each in TYPES])
@@ -60,10 +66,10 @@ class Told:
         """Rows that come, as a look at them says where they lie; some in another width than those before, or NULL."""
         arrays = []
         for forms in FORMS:
-            form = forms[-1] if self.random.random() < 0.1 else forms[0]
+            form = forms[-1] if self.random.random() < self.odd else forms[0]
             values = pa.array(self.random.integers(0, 1000, rows).astype(np.int32))
             array = in_form(values, form)
-            if self.random.random() < 0.1:
+            if self.random.random() < self.odd:
                 array = pa.array([None, *array[1:].to_pylist()], form)
             arrays.append(array)
         record = pa.RecordBatch.from_arrays(arrays, names=["0", "1", "2"])
@@ -138,6 +144,49 @@ def test_what_was_told_holds_until_the_edition_changes(seed: int) -> None:
         if told.stored.rows and told.random.random() < 0.7:
             told.check()
     assert told.went_on > 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_told_holds_while_batches_are_put_together(seed: int) -> None:
+    told = Told(seed, odd=0.01)
+    for _ in range(200):
+        told.come()
+        told.tidy()
+        if told.random.random() < 0.5:
+            told.tidy()
+        told.check()
+    assert told.went_on > 50
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_putting_together_goes_on_where_it_was_interrupted(seed: int) -> None:
+    told = Told(seed, odd=0.01)
+    for _ in range(150):
+        told.come()
+        interrupt(told, int(told.random.integers(0, 100)))
+        told.tidy()
+        told.check()
+
+
+def interrupt(told: Told, line: int) -> None:
+    """Tidy up until a line of what does it."""
+    left = line
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if "/ivm/trace/columns/" in frame.f_code.co_filename and event == "line":
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    with suppress(KeyboardInterrupt):
+        sys.settrace(trace)
+        try:
+            told.tidy()
+        finally:
+            sys.settrace(before)
 
 
 def test_rows_that_lie_alike_change_no_edition() -> None:

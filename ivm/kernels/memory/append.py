@@ -61,7 +61,7 @@ def store(builder: Any, address: Any, value: Any) -> None:
 
 
 @operation(types.void, types.int64, types.int64, types.intp)
-def _copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> None:
+def copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> None:
     """Copy bytes from an address to another one; they do not overlap."""
     _memcpy(builder, builder.inttoptr(to, cgutils.voidptr_t), builder.inttoptr(source, cgutils.voidptr_t), count, 1)
 
@@ -215,7 +215,7 @@ def _append(column: Ints, coming: Ints, length: Word, rows: Word) -> None:
     width = column[STRIDE]
     to = column[ADDRESS] + length * width
     if size == width and stride == size:
-        _copy_bytes(to, source, size * rows)
+        copy_bytes(to, source, size * rows)
     elif width == 16:
         for row in range(rows):
             store(to + 16 * row, load(source + stride * row, np.int64(0)))
@@ -235,4 +235,4 @@ def _append(column: Ints, coming: Ints, length: Word, rows: Word) -> None:
     if coming[VALIDITY] == 0:
         _fill(mask, rows, 1, np.uint8(1))
     else:
-        _copy_bytes(mask, coming[VALIDITY], rows)
+        copy_bytes(mask, coming[VALIDITY], rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,12 +24,11 @@ class Lying:
     `block` tells of them. Size: 8 bytes a batch, and places where these are not known anyway.
     """
 
-    def __init__(self, columns: frozenset[int] = frozenset(), places: Sequence[Ints] = ()) -> None:
+    def __init__(self, columns: frozenset[int] = frozenset()) -> None:
         self.columns = columns
         self.block: Ints = np.zeros(2, np.int64)
         self.addresses: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block)
-        self._places = list(places)
-        self.addresses.append(np.array([each.ctypes.data for each in places], np.int64))
+        self._places: list[Ints] = []
 
     def add(self, number: int, places: Ints) -> None:
         """Those of the next batch, which is this one."""
@@ -42,7 +41,10 @@ class Lying:
 
     def first(self, count: int) -> Lying:
         """The first `count` batches."""
-        return Lying(self.columns, self._places[: min(count, self.addresses.length)])
+        made, known = Lying(self.columns), self.addresses.view()[:count]
+        made._places = self._places[: len(known)]
+        made.addresses.append(known)
+        return made
 
 
 @dataclass(slots=True)
@@ -93,15 +95,17 @@ class Batches:
         in_place = {index: column.first(count, pieces) for index, column in self.in_place.items()}
         return Batches(batches, list(self.levels), places, [{} for _ in batches], pieces, in_place)
 
-    def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> Batches:
-        """The same rows, those of so many batches from number `first` on in one."""
+    def with_together(self, first: int, whole: pa.RecordBatch, level: int, place: Ints | None) -> Batches:
+        """The same rows, those of so many batches from number `first` on in one, whose columns lie at a place.
+
+        Those that are read in place are to follow.
+        """
         batches = [*self.batches[:first], whole, *self.batches[first + FAN :]]
         levels = [*self.levels[:first], level, *self.levels[first + FAN :]]
-        places = [*self.places[:first], None, *self.places[first + FAN :]]
+        places = [*self.places[:first], place, *self.places[first + FAN :]]
         texts = [*self.texts[:first], {}, *self.texts[first + FAN :]]
         pieces = self.pieces.joined(first, FAN)
-        in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
-        return Batches(batches, levels, places, texts, pieces, in_place, self.lying.first(first))
+        return Batches(batches, levels, places, texts, pieces, self.in_place, self.lying.first(first))
 
     def ready(self) -> int | None:
         """The first of so many small batches of one level side by side, if there are any among the newest."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,31 +16,20 @@ from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.columns.batches import FAN, SEALED, Batches, Lying
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.columns.few_texts import WantedTexts
-from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in, plain
+from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in
 from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered, texts_in_place
 from ivm.trace.columns.segment import in_one
+from ivm.trace.columns.together import Together, as_declared
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Texts, texts_of
 
 _SMALL = 256
-_FEW = 1 << 13
-"""Rows that are put together at once: a call for each column would take longer than what it copies."""
-_LARGE = 1 << 13
-_PARTS = 8
 _READ, _SCATTERED = 16, 1 << 8
 """Rows of which each text is read by itself; and those that are read where they lie at all."""
+_LET_GO = 4
+"""How many batches of which a copy was made are let go of at once."""
 _SLICED = 4
 """Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
-
-
-@dataclass(slots=True)
-class _Merge:
-    """Batches from number `first` on, as one table, being put together: so many of their columns are."""
-
-    first: int
-    level: int
-    table: pa.Table
-    columns: list[pa.Array]
 
 
 class ColdColumns:
@@ -56,7 +44,7 @@ class ColdColumns:
         self._dictionary = dictionary
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = Batches()
-        self._merge: _Merge | None = None
+        self._merge: Together | None = None
         self._small = 0
         self.is_untidy = False
         """Whether `tidy` may have something to do."""
@@ -133,10 +121,10 @@ class ColdColumns:
         """Cut off the rows from `rows` on, where a batch begins."""
         self._rows.truncate(rows)
 
-    def tidy(self) -> bool:
-        """Put small batches together, a step at a time: first where they lie, then columns, a few where rows are many.
+    def tidy(self, forget: Callable[[], None]) -> None:
+        """Put small batches together, a little at a time. It may be interrupted, and called again.
 
-        Whether what was told of places has to be told anew. Cost: amortized constant for a batch.
+        `forget` is called where what was told of places does not hold any longer. Cost: amortized constant for a batch.
         """
         merge, rows = self._merge, self._rows
         if merge is None:
@@ -144,19 +132,26 @@ class ColdColumns:
             if first is None:
                 self._small, self.is_untidy = rows.levels[-FAN:].count(0), False
             else:
-                self._merge = _Merge(first, rows.levels[first] + 1, self._one_table(rows, first), [])
-            return False
-        further = list(self._places.items())[len(merge.columns) :]
-        if merge.table.num_rows > _FEW:
-            further = further[: -(-len(self._places) // _PARTS)]
-        for index, place in further:
-            merge.columns.append(self._whole(merge.table.column(place), index))
-        if further:
-            return False
-        whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
-        level = merge.level if whole.num_rows < _LARGE else SEALED
-        self._merge, self._rows = None, rows.with_together(merge.first, whole, level)
-        return True
+                self._merge = Together(rows, first, {index: self._types[index] for index in self._places})
+        elif rows is not merge.made:
+            made = merge.made or merge.go_on(rows)
+            if made is not None:
+                self._put(merge, made, forget)
+        elif merge.batches:
+            del merge.batches[-_LET_GO:]
+        else:
+            self._merge = None
+
+    def _put(self, merge: Together, made: Batches, forget: Callable[[], None]) -> None:
+        """Let what was put together take the place of its batches. It may be interrupted, and called again."""
+        for index, column in self._rows.in_place.items():
+            if column.pieces is not made.pieces:
+                whole = merge.columns[index]
+                fits = column.can_join(merge.first + FAN, whole)
+                if not fits:
+                    forget()
+                column.join(merge.first, FAN, whole if fits else None, made.pieces)
+        self._rows = made
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
@@ -196,8 +191,8 @@ class ColdColumns:
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
-        arrays = self.arrays(index, rows)
-        return pa.chunked_array([self._plain(a, index) for a in arrays], type=arrow_type(self._types[index]))
+        type_, arrays = self._types[index], self.arrays(index, rows)
+        return pa.chunked_array([as_declared(array, type_) for array in arrays], type=arrow_type(type_))
 
     def arrays(self, index: int, rows: Ints | slice) -> list[pa.Array]:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
@@ -291,38 +286,6 @@ class ColdColumns:
             with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
                 return pa.concat_arrays(arrays)
         return self.arrow(index, rows).combine_chunks()
-
-    def _one_table(self, rows: Batches, first: int) -> pa.Table:
-        """The batches from a number on, one after the other: not copied if they are many rows, unless types differ."""
-        batches = rows.batches[first : first + FAN]
-        with suppress(pa.ArrowInvalid):
-            if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW:
-                batches = [pa.concat_batches(batches)]
-            return pa.Table.from_batches(batches)
-        return pa.concat_tables(
-            pa.table({str(index): self._plain(batch.column(place), index) for index, place in self._places.items()})
-            for batch in batches
-        )
-
-    def _whole(self, column: pa.ChunkedArray, index: int) -> pa.Array:
-        """A column in one piece. It is cast as such: for each of its pieces that would cost more than their rows."""
-        with suppress(pa.ArrowInvalid):  # dictionaries that have no place in one of their type
-            whole = column.chunk(0) if column.num_chunks == 1 else in_one(column)
-            return whole if self._is_kept(whole, index) else self._plain(whole, index)
-        return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
-
-    def _is_kept(self, whole: pa.Array, index: int) -> bool:
-        """Whether a column stays in the form in which its pieces came: texts as codes if few differ."""
-        if pa.types.is_dictionary(whole.type):
-            return self._types[index].kind is Kind.VARCHAR and 2 * len(whole.dictionary) <= len(whole)
-        return is_readable_in(whole.type, self._types[index]) or whole.type == arrow_type(self._types[index])
-
-    def _plain(self, array: pa.Array, index: int) -> pa.Array:
-        wanted = self._types[index]
-        if array.type == arrow_type(wanted):
-            return array
-        is_narrow = pa.types.is_decimal64(array.type) or pa.types.is_decimal32(array.type)
-        return plain(array, wanted) if is_narrow else array.cast(arrow_type(wanted))
 
     def _array(self, number: int, index: int) -> pa.Array:
         return self._rows.batches[number].column(self._places[index])

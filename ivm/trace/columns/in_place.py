@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ivm.catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
-from ivm.kernels.memory.places import ADDRESS, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY
+from ivm.kernels.memory.places import ADDRESS, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY, WORDS
 from ivm.trace.columns.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at
 from ivm.trace.columns.column import DTYPES, Array, Column, Ints, readonly
 from ivm.trace.columns.growable import Growable
@@ -37,6 +37,8 @@ def is_readable_in(given: pa.DataType, type: SqlType) -> bool:
 
 
 _NO_PIECES: Ints = readonly(np.zeros(1, np.int64))
+_NOWHERE: Ints = np.zeros(WORDS, np.int64)
+"""The place of columns that nobody was told of."""
 
 
 class Pieces:
@@ -47,6 +49,7 @@ class Pieces:
 
     def __init__(self, starts: Ints = _NO_PIECES) -> None:
         self.block: Ints = np.zeros(4, np.int64)
+        self.address: int = self.block.ctypes.data
         self._pages: Growable[np.int32] = Growable(np.dtype(np.int32), block=self.block, behind=2)
         self._starts: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block, at=1, behind=2)
         self._starts.append(starts)
@@ -119,7 +122,7 @@ class InPlace:
 
     def __init__(self, type: SqlType, pieces: Pieces) -> None:
         self._type = type
-        self._pieces = pieces
+        self.pieces = pieces
         self._wide = type.physical is Physical.WIDE
         self._dtype = DTYPES[type.physical]
         self._arrow = arrow_type(type)
@@ -144,7 +147,7 @@ class InPlace:
             place[STRIDE] = 0
             self._bases.tell(place, ADDRESS, ROOM - ADDRESS)
             place[VALIDITY] = 0
-            place[PIECES] = self._pieces.block.ctypes.data
+            place[PIECES] = self.pieces.address
             self._place = place
         if self._maps.length:
             self._maps.fill(0, len(self))
@@ -178,7 +181,7 @@ class InPlace:
             self._maps.truncate(piece)
             self._maps.fill(0, piece)
             self._maps.append(np.array([[validity.address, made.offset]]))
-        self._bases.fill(data.address + (made.offset - self._pieces.start(piece)) * self.stride, piece + 1)
+        self._bases.fill(data.address + (made.offset - self.pieces.start(piece)) * self.stride, piece + 1)
         return made
 
     def add_at(self, places: Ints, index: int) -> bool:
@@ -187,7 +190,7 @@ class InPlace:
         piece = bases.length
         if places.item(index, STRIDE) != stride or places.item(index, VALIDITY) or not piece:
             return False
-        bases.push(places.item(index, ADDRESS) - self._pieces.start(piece) * stride)
+        bases.push(places.item(index, ADDRESS) - self.pieces.start(piece) * stride)
         if self._maps.length and self._place is not None:
             self._maps.fill(0, piece + 1)
         return True
@@ -195,11 +198,11 @@ class InPlace:
     def tells(self, rows: int) -> bool:
         """Whether what `tell` was given tells where the first `rows` rows lie."""
         place = self._place
-        return place is not None and place.item(STRIDE) != 0 and self._pieces.start(self._bases.length) >= rows
+        return place is not None and place.item(STRIDE) != 0 and self.pieces.start(self._bases.length) >= rows
 
     def wider(self) -> InPlace:
         """The same column without any array yet, of at least 8 bytes a value, as every value of it fits."""
-        made = InPlace(self._type, self._pieces)
+        made = InPlace(self._type, self.pieces)
         made._least = _WORD_BITS
         if pa.types.is_decimal(made._arrow):
             made._arrow = pa.decimal64(self._type.precision, self._type.scale)
@@ -210,6 +213,33 @@ class InPlace:
         """Forget all but the first `pieces` arrays."""
         self._bases.truncate(pieces)
         self._maps.truncate(pieces)
+
+    def can_join(self, end: int, whole: pa.Array) -> bool:
+        """Whether an array fits as it is in the place of several before number `end`, all of which are there."""
+        fits = is_direct(whole.type, self._type) and whole.type.bit_width == 8 * self.stride
+        return fits and len(self) >= end and whole.buffers()[1] is not None
+
+    def join(self, first: int, count: int, whole: pa.Array | None, pieces: Pieces) -> None:
+        """Let an array stand in the place of `count` others from number `first` on, over other pieces that say so.
+
+        None: those from there on are forgotten. Whoever was told where the others lie finds the same values all along.
+        """
+        lengths, place = (self._bases.length, self._maps.length), _NOWHERE if self._place is None else self._place
+        if whole is not None and lengths[1]:
+            self._maps.fill(0, lengths[0])
+        self.truncate(first)  # so that what is interrupted is looked at again
+        if whole is None:
+            place[PIECES], self.pieces = pieces.address, pieces
+            return
+        validity, data = whole.buffers()
+        base, gap = data.address + (whole.offset - pieces.start(first)) * self.stride, (0, 0)
+        if whole.null_count:
+            gap = validity.address, whole.offset
+        last, new, b, m = lengths[0] - count + 1, slice(first, first + 1), self._bases.array, self._maps.array
+        to, rest, told = slice(first + 1, last), slice(first + count, lengths[0]), pieces.address
+        # In one line, for nothing is raised between stores: kernels find the old pieces with what is of them, or these.
+        b[first], b[to], m[new], m[to], place[PIECES], self.pieces = base, b[rest], gap, m[rest], told, pieces
+        self._bases.length, self._maps.length = last, last if lengths[1] else 0
 
     def first(self, count: int, pieces: Pieces) -> InPlace:
         """The first `count` of these arrays, over other pieces that agree with these so far."""
@@ -225,8 +255,8 @@ class InPlace:
 
         `owner` keeps their memory alive. What is short there is copied.
         """
-        piece = self._pieces.piece_of(begin)
-        if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
+        piece = self.pieces.piece_of(begin)
+        if self.pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
             return None
         shape, strides = ((end - begin,), (self.stride,)) if not self._wide else ((end - begin, 2), (self.stride, 8))
         address = int(self._bases.array[piece]) + begin * self.stride
@@ -236,7 +266,7 @@ class InPlace:
 
     def gather(self, rows: Array) -> Column:
         """The values of `rows`. Cost: one random access a row, as of an array in one piece."""
-        pages, starts = self._pieces.arguments
+        pages, starts = self.pieces.arguments
         rows = np.ascontiguousarray(rows, np.int64)
         values: Any = np.empty((len(rows), 2) if self._wide else len(rows), self._dtype)
         # What is copied are bits, whatever they stand for: one kernel for all items of a size.

@@ -192,8 +192,8 @@ class StoredColumns(Source):
     def tidy(self) -> None:
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
-        if self._cold.is_untidy and self._cold.tidy():
-            self._forget()
+        if self._cold.is_untidy:
+            self._cold.tidy(self._forget)
 
     def copy_from(self, other: StoredColumns, rows: Ints) -> None:
         """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
