@@ -167,12 +167,14 @@ class _Table:
         """See `Ahead.begin`."""
         if self._spent:
             self._renew()
-        walks, listed = self.walks, list[list[Array | None]]()
+        walks = self.walks
+        listed: list[list[Array | None]] = []
         for number, (delta, head) in enumerate(zip(coming.deltas, self._heads, strict=True)):
             listed.append(listed_of(delta, head) if head else _LISTED)
             time = delta.times if isinstance(delta.times, int) else 0
             _pack_coming(self._coming.data, 8 * COMING * number, id(listed[-1]), delta.length, time)
-        told, deltas = dict[int, object](), coming.deltas
+        told: dict[int, object] = {}
+        deltas = coming.deltas
         for number, walk in self._asking:
             if due[walk.place] and not mixed[walk.place]:
                 delta = deltas[walk.source]
@@ -211,10 +213,10 @@ class _Table:
                 return None
             if walk.onward is not onward or not walk.walk.goes(walk.way):
                 return None
-        found = list[Delta]()
+        found: list[Delta] = []
         try:
             for walk in walks:
-                found += walk.walk.along(walk.way, coming.deltas[walk.source].laid(walk.way.key[1]))
+                found += walk.walk.along(walk.way, coming.deltas[walk.source])
         except NumericError:  # the operator says what that means
             if onward is not None:
                 onward.stage.rows = 0

@@ -112,7 +112,7 @@ class BoundLeg(Leg):
         store, strings = lookup.store, lookup.dictionary.now()
         as_of = delta.times if self._inclusive else delta.times - 1
         _pack(
-            route.words.data, 8 * (route.legs[number] + TREE), lookup.address, id(strings.heap), id(strings.places),
+            route.view, 8 * (route.legs[number] + TREE), lookup.address, id(strings.heap), id(strings.places),
             store.limit(as_of), stamp(as_of), store.died_at, store.columns.told(columns),
         )  # fmt: skip
         return strings

@@ -86,8 +86,7 @@ class Fork:
         except IndexError:
             route = self._route.copy()
         listed, words, at = listed_of(delta, self._head), route.words, self._at
-        route.begin(listed, 0, delta.length, delta.times if isinstance(delta.times, int) else 0)
-        said = route.go_on(delta.length)
+        said = route.go(listed, 0, delta.length, delta.times if isinstance(delta.times, int) else 0)
         while said == ASKS and words.item(at + WAY) == NOWHERE:
             for racer in self._racers:
                 racer.arrangement.tell()

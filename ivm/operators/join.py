@@ -62,7 +62,9 @@ class Path:
     def all(self, delta: Delta, onward: Onward | None) -> list[Delta]:
         """The same, as a whole: parts that have rows. They go `onward` if they can; see `Walk.all`."""
         changed = delta if delta.diffs is None else self._really_changed(delta)
-        return [] if changed is None else self._walk.all(changed.within(self.offset, self.total), onward)
+        return (
+            [] if changed is None else self._walk.all(changed, onward, changed.layout.within(self.offset, self.total))
+        )
 
     def walk(self, delta: Delta, onward: Onward | None) -> tuple[Walk, Delta] | None:
         """The walk that `all` makes, and what goes along, if that is all of the delta."""
@@ -170,7 +172,7 @@ class DeltaJoin(Leading):
         return _joined(whole, parts) if self._careful is None else _joined_with_care(whole, parts, self._careful)
 
     def _changes(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> list[Delta]:
-        changed = list[tuple[Path, Delta]]()
+        changed: list[tuple[Path, Delta]] = []
         for path in self.paths:
             delta = inputs[path.source]
             if delta is not None and delta.length:

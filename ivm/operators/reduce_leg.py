@@ -82,7 +82,7 @@ class ReduceLeg(Leg):
             groups.make_room()
         after, room = cells.after, self._output.room
         _pack(
-            words.data, 8 * (request + BLOCK), id(groups.block()), id(cells.memory), doing, at, id(after), len(after),
+            route.view, 8 * (request + BLOCK), id(groups.block()), id(cells.memory), doing, at, id(after), len(after),
             id(room),
         )  # fmt: skip
         return cells

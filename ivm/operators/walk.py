@@ -7,7 +7,7 @@ from itertools import chain
 
 from ivm.operators.stage import Stage
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, Layout
 from ivm.trace.helpers import LARGE, at_hand
 
 _MOST_WAYS, _MOST_OTHERS = 64, 3
@@ -23,23 +23,27 @@ class Walk:
         self._others: dict[Key, list[Way]] = {}
         """Further ways, the last to fit first, for columns that lie otherwise."""
 
-    def all(self, delta: Delta, onward: Onward | None = None) -> list[Delta]:
+    def all(self, delta: Delta, onward: Onward | None = None, layout: Layout | None = None) -> list[Delta]:
         """What comes of a delta, in parts that have rows. Raises NumericError.
 
-        It may go `onward` in one call; see `Onward`.
+        It may go `onward` in one call; see `Onward`. `layout`: where its columns lie, if not where it says.
         """
+        if layout is None:
+            layout = delta.layout
         if self._alone is not None:
-            return self._alone.all(delta)
+            return self._alone.all(delta.laid(layout))
         walk = self
         if onward is not None and (delta.length < LARGE or at_hand(delta.length) is None):
             walk = onward.walks.get(self) or onward.after(self)
-        way = walk._ways.get(walk.key(delta, 0))
+        first = walk.stages[0]
+        variant = first.variant(delta.laid(layout)) if first.varies else 0
+        way = walk._ways.get((0, layout, flags_of(delta), variant))
         if way is not None:
             return walk.along(way, delta)
-        return [part for part in walk.parts(delta) if part.length]
+        return [part for part in walk.parts(delta.laid(layout)) if part.length]
 
     def along(self, way: Way, delta: Delta) -> list[Delta]:
-        """The same of a delta that goes along a way of the first stages."""
+        """The same of a delta that goes along a way of the first stages; see `Way.run`."""
         passed = way.run(delta)
         if isinstance(passed, list):
             if way.end == len(self.stages) or not passed:

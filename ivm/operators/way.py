@@ -21,13 +21,11 @@ from ivm.kernels.step.records import (
     TOLD,
 )
 from ivm.operators.stage import Leg
-from ivm.trace.columns.column import Array
 from ivm.trace.delta import Delta, Group, Layout, Source
 from ivm.trace.helpers import LARGE, at_hand
 from ivm.trace.made import Made
 from ivm.trace.route import Route, listed_of, side_by_side
 
-_LISTED: list[Array | None] = []
 Key = tuple[int, Layout, int, int]
 """By what a way is found: the first stage, how columns are placed, flags of the form, what the stage else asks for."""
 Passed = tuple[Delta, int, bool]
@@ -87,13 +85,19 @@ class Way:
         self._found_by = [(number, leg) for number, leg in enumerate(legs) if leg.source() is not None]
         self.tells, self.makes = bool(self._telling), legs[0].makes
         self.is_ready = not (self.tells or legs[0].is_first)
+        self._lays = self.tells or legs[0].extra > 0 or legs[-1].is_last
         self.begun: Begun | None = None
         """The walk that the next delta has begun already, if it is the one."""
         for _, leg, columns, _ in every:
             leg.want(columns)
 
     def run(self, delta: Delta) -> list[Delta] | Iterator[Passed]:
-        """What comes of a delta: all of it, which has come to the end; or what has come where, part by part."""
+        """What comes of a delta: all of it, which has come to the end; or what has come where, part by part.
+
+        The columns lie in its groups as the key says, whatever the delta itself says of that.
+        """
+        if self._lays:
+            delta = delta.laid(self.key[1])
         begun, self.begun = self.begun, None
         if begun is not None and begun.groups is delta.groups:
             if begun.route is None:
@@ -115,8 +119,7 @@ class Way:
             routes = side_by_side(errands, route, listed, length, time)
             self._idle.append(route)
             return self.rest(routes, delta, [kept, listed])
-        route.begin(listed, 0, length, time)
-        return self._ended(route, delta, route.go_on(length), [kept, listed])
+        return self._ended(route, delta, route.go(listed, 0, length, time), [kept, listed])
 
     def _ended(self, route: Route, delta: Delta, said: int, kept: list[object]) -> list[Delta] | Iterator[Passed]:
         """What comes of a delta along a route that has said something for the first time; see `run`."""
@@ -165,6 +168,7 @@ class Way:
 
         `own`: the one that is used again afterwards.
         """
+        delta = delta.laid(self.key[1])
         for route, first_said in routes:
             said = first_said
             self.legs[-1].leave(route, len(self.legs) - 1)
@@ -242,7 +246,8 @@ class Way:
         length = edge[LENGTH]
         if not number:
             return delta.slice(edge[FIRST], length)
-        groups, at = list[Group](), GROUPS
+        groups: list[Group] = []
+        at = GROUPS
         for origin, which in self._origins[number]:
             references, refs = edge[at + REFERENCES], None
             if origin < 0:
@@ -272,7 +277,7 @@ class Lent:
 
     def __init__(self, way: Way, delta: Delta) -> None:
         self.way, self.route, self.layout = way, way.lend(), way.legs[-1].layout
-        self.route.begin(_LISTED, 0, 0)
+        self.route.ready()
         self.kept = way.tell(self.route, delta)
 
     def learn(self) -> None:

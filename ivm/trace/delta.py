@@ -261,7 +261,9 @@ class Delta:
         return Delta(self.groups, self.layout.within(offset, total), self.length, self.times, self.diffs)
 
     def laid(self, layout: Layout) -> Delta:
-        """The updates with columns that lie elsewhere in the same groups."""
+        """The updates with columns that lie elsewhere in the same groups; itself, if they lie there."""
+        if layout is self.layout:
+            return self
         return Delta(self.groups, layout, self.length, self.times, self.diffs)
 
     def with_diffs(self, diffs: Ints | None) -> Delta:

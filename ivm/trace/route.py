@@ -30,6 +30,7 @@ from ivm.kernels.step.records import (
     REACHED,
     TABLE,
     TIME,
+    TOLD,
     WANTED,
     edge_words,
 )
@@ -85,7 +86,7 @@ class Route:
     """
 
     __slots__ = (
-        "_begin", "_chunk", "_earlier", "_given", "_lines", "_parts", "_room", "address", "edges", "is_used", "legs",
+        "_chunk", "_earlier", "_given", "_lines", "_parts", "_room", "address", "edges", "is_used", "legs", "view",
         "words",
     )  # fmt: skip
 
@@ -109,7 +110,7 @@ class Route:
     def _be_idle(self) -> None:
         """Be a route that nobody has walked yet, whose words are there."""
         self.address: int = self.words.ctypes.data
-        self._begin = partial(_pack, self.words.data, 8 * TIME)
+        self.view = self.words.data
         self._chunk, self._earlier, self._given = NOBODY, list[Ints](), list[int]()
         self.is_used = False
         """Whether more is left of the walk than memory for the next one, so that somebody has to `end` it."""
@@ -127,14 +128,23 @@ class Route:
         made._be_idle()
         return made
 
-    def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
-        """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
+    def go(self, listed: Listed, first: int, length: int, time: int = 0) -> int:
+        """Let rows from `first` up to `length` come in, and go on; see `go_on`. `time`: of all rows."""
         chunk = self._chunk
         if getrefcount(chunk) > _OURS:
             chunk = self._chunk = self._memory()
         if CHECKS:
             spoil(chunk)
-        self._begin(time, 0, 0, id(chunk), id(listed), first, length)
+        _pack(self.view, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
+        said = walk(self.words, length)
+        return self.gone(said, length) if said in (NO_ARENA, BEYOND) else said
+
+    def ready(self) -> None:
+        """Have memory for walks that somebody else begins."""
+        if getrefcount(self._chunk) > _NOBODY_ELSE:
+            self._chunk = self._memory()
+        spoil(self._chunk)
+        self.words[[TOLD, CHUNK]] = 0, id(self._chunk)
 
     def _memory(self) -> Ints:
         """Memory for a walk, where somebody still has something of what the last one made."""
@@ -269,7 +279,7 @@ class Arenas:
 
 def listed_of(delta: Delta, head: Sequence[Sequence[int]]) -> list[Array | None]:
     """What a route is told of a delta, of each of whose groups these columns are read."""
-    listed = list[Array | None]()
+    listed: list[Array | None] = []  # in the annotation it costs nothing
     for group, columns in zip(delta.groups, head, strict=True):
         listed += (group.source.places(columns) if columns else NOBODY), group.refs
     listed += (None if isinstance(delta.times, int) else delta.times), delta.diffs
@@ -284,14 +294,14 @@ def _arena(words: int) -> Ints:
     kept = 0
     for _ in range(len(_spare)):
         try:
-            chunk = _spare.popleft()
+            chunk = _spare.pop()  # the last one that was used
         except IndexError:  # somebody else was quicker
             break
         if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
             return chunk
         kept += len(chunk)
         if kept <= _MOST_SPARE:
-            _spare.append(chunk)
+            _spare.appendleft(chunk)
     return np.empty(words, np.int64)
 
 
@@ -306,9 +316,9 @@ _NOBODY_ELSE, _OURS = 2, 3
 
 def side_by_side(errands: Errands, route: Route, listed: Listed, length: int, time: int = 0) -> list[tuple[Route, int]]:
     """Copies of a route, along which stretches of so many rows have begun to go, and what each has said."""
-    routes = list[Route]()
-    for stretch in parts(length):
-        routes.append(route.copy())
-        routes[-1].begin(listed, stretch.start, stretch.stop, time)
-    said = errands.all([partial(each.go_on, length) for each in routes])
+    stretches = parts(length)
+    routes = [route.copy() for _ in stretches]
+    said = errands.all(
+        [partial(each.go, listed, of.start, of.stop, time) for each, of in zip(routes, stretches, strict=True)]
+    )
     return list(zip(routes, said, strict=True))

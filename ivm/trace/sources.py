@@ -48,7 +48,8 @@ class Sources:
 
         Behind them may stand what is to be there meanwhile.
         """
-        listed, groups = list[Any](), delta.groups
+        listed: list[Any] = []
+        groups = delta.groups
         for number, columns in self._groups.items():
             group = groups[number]
             listed += group.source.places(columns), group.refs

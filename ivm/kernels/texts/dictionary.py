@@ -38,6 +38,8 @@ META = 6
 """Codes ever given out, bytes of the heap in use, slots taken in `slots`; see above for the others."""
 MOST_BYTES = 1 << 34
 """Places lie below."""
+ANYWHERE = 1 << 61
+"""An array of so many bytes is all of the process's memory, of which nothing beyond a text may be read."""
 LENGTHS = 0xFFFFFFFF
 """The bits of a place that are the string's length in bytes."""
 _NEAR = 1 << 15
@@ -77,11 +79,17 @@ def length_of(place: Int) -> Int:
 
 
 @part(inline=True)
+def has_word(data: Bytes, at: Int) -> bool:
+    """Whether 8 bytes may be read from `at` on."""
+    return at + _WORD <= len(data) < ANYWHERE
+
+
+@part(inline=True)
 def word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
     """The first `length` bytes (at most 8) from `at` on, zeros above them."""
     if length >= _WORD:
         return load_word(data, at)
-    if at + _WORD <= len(data):
+    if has_word(data, at):
         return load_word(data, at) & ((_ONE << np.uint64(8 * length)) - _ONE)
     word = np.uint64(0)
     for i in range(length):

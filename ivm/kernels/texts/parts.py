@@ -10,7 +10,17 @@ import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.texts.dictionary import Bytes, Int, Places, compare_bytes, load_word, same_bytes, store_word, word_at
+from ivm.kernels.texts.dictionary import (
+    Bytes,
+    Int,
+    Places,
+    compare_bytes,
+    has_word,
+    load_word,
+    same_bytes,
+    store_word,
+    word_at,
+)
 from ivm.kernels.types import Bools, Ints
 
 _WORD = 8
@@ -222,7 +232,7 @@ def _find(data: Bytes, at: Int, last: Int, part: Bytes, begin: Int, length: Int)
     step = _WORD if length == 1 else _WORD - 1
     first = np.uint64(part[begin]) * _ONES
     second = np.uint64(part[begin + 1]) * _ONES if length > 1 else np.uint64(0)
-    while at <= last and at + _WORD <= len(data):
+    while at <= last and has_word(data, at):
         word = load_word(data, at)
         differ = word ^ first
         if length > 1:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, OFFSETS, WIDTH
 from ivm.kernels.memory.places import ADDRESS, WORDS
-from ivm.kernels.texts.dictionary import Bytes
+from ivm.kernels.texts.dictionary import ANYWHERE, Bytes
 from ivm.trace.columns.column import Array, Ints, readonly
 from ivm.trace.columns.exported import MEMORY, PAGE, READABLE
 from ivm.trace.text.texts import Texts
@@ -25,7 +25,7 @@ _SOME = 1 << 40
 """The length of an array of which others know how far it may be read."""
 _CODE = {size: Struct(f"={form}").unpack_from for size, form in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 _BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
-_WHOLE: Bytes = np.ndarray((_SOME,), np.uint8, READABLE)
+_WHOLE: Bytes = np.ndarray((ANYWHERE,), np.uint8, READABLE)
 
 
 class PlacedTexts(NamedTuple):

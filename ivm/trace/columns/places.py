@@ -43,7 +43,7 @@ def tell_of(column: Column, places: Ints, index: int) -> None:
 
 
 def _tell(columns: Sequence[Column | None], places: Ints) -> None:
-    arrays = list[Array | None]()
+    arrays: list[Array | None] = []
     for column in columns:
         arrays += (None, None) if column is None else (column.values, column.valid)
     if tell(id(arrays), NONE, places):

@@ -120,7 +120,8 @@ class KeyLayout:
 
     def cut(self, room: Ints, at: int, rows: int) -> list[Column]:
         """As `unpack`, of the words of so many rows which begin at word `at` of `room`. Cost: mostly a slice a part."""
-        views, columns = self._views, list[Column]()
+        views = self._views
+        columns: list[Column] = []
         if views is None:
             return self.unpack(room[at : at + rows * self.words].reshape(rows, self.words))
         for items, first, step in views:

@@ -84,7 +84,7 @@ def tell(route: Route, leg: int, index: Indexed, seen: Seen, run: Run, store: in
     """Tell a look-up of the state that it searches, as it is now. `store`: where the columns of what is found lie."""
     places, form, form_parts = run
     at = 8 * (route.legs[leg] + FOUND + STATE)
-    _pack(route.words.data, at, places, 0, form, form_parts, index.address, *seen, index.since, store)
+    _pack(route.view, at, places, 0, form, form_parts, index.address, *seen, index.since, store)
 
 
 def report(route: Route, leg: int, width: int, learner: Learner) -> None:
@@ -121,8 +121,7 @@ class Search:
         tell(route, 0, index, seen, run, 0)
         listed, errands = [places_of(columns), None, None, None], at_hand(len(words))
         if errands is None:
-            route.begin(listed, 0, len(words))
-            routes = [(route, route.go_on(len(words)))]
+            routes = [(route, route.go(listed, 0, len(words)))]
         else:
             routes = side_by_side(errands, route, listed, len(words))
         for each, first_said in routes:

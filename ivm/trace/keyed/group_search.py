@@ -114,7 +114,7 @@ def tell(route: Route, leg: int, seen: Seen, outputs: Ints, scratch: int) -> Non
     at, cells = route.legs[leg], seen.cells
     route.words[at + AGGREGATES] = id(outputs)
     _pack(
-        route.words.data, 8 * (at + SCRATCH), scratch,
+        route.view, 8 * (at + SCRATCH), scratch,
         id(seen.block), 0 if cells is None else id(cells), seen.time, id(seen.others), id(seen.links),
     )  # fmt: skip
 
@@ -143,8 +143,7 @@ class GroupSearch:
         tell(route, 0, seen, outputs, scratch)
         times = None if isinstance(as_of, int) else np.ascontiguousarray(as_of)
         listed = [places_of(columns), None, times, None]
-        route.begin(listed, 0, rows, as_of if isinstance(as_of, int) else 0)
-        said = route.go_on(rows)
+        said = route.go(listed, 0, rows, as_of if isinstance(as_of, int) else 0)
         assert said >= 0, "keys have places"
         edge, types = route.edge(1), self._wanted.types
         count, positions = edge[LENGTH], route.moved(edge[GROUPS + REFERENCES], edge[LENGTH])
