@@ -228,8 +228,8 @@ def test_a_text_has_one_code_after_a_sweep_that_was_given_up(monkeypatch):
             running.work()
         for _ in range(pieces):
             running.work()
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(running, "_keepers", _interrupted)
+        running._running = _interrupted()
+        with pytest.raises(KeyboardInterrupt):
             running.work()
         some = texts[pieces % 7 :: 40]
         known = [dictionary.code(text) for text in some]
@@ -238,6 +238,7 @@ def test_a_text_has_one_code_after_a_sweep_that_was_given_up(monkeypatch):
 
 
 def _interrupted():
+    yield 0
     raise KeyboardInterrupt
 
 
@@ -369,15 +370,16 @@ def test_whoever_makes_a_view_frees_the_texts_that_he_has_made(monkeypatch):
 
 def test_small_commits_put_the_work_of_a_sweep_together(monkeypatch):
     monkeypatch.setattr(sweep, "PACE", Pace(least=500, growth=0, worth=0, base=10, rate=0, piece=100))
-    asked: list[int] = []
+    pieces, go_on = list[int](), Sweep._go_on
 
-    def keepers() -> list[tuple[str, Kept]]:
-        asked.append(commit)
-        return []
+    def piece(*given: Any) -> None:
+        pieces.append(commit)
+        go_on(*given)
 
+    monkeypatch.setattr(Sweep, "_go_on", piece)
     dictionary = TextDictionary()
-    sweeper = Sweep(dictionary, keepers)  # type: ignore[arg-type]
+    sweeper = Sweep(dictionary, list)
     dictionary.codes([f"text {number}" for number in range(100)])
     for commit in range(45):  # noqa: B007  the last one is asked for
         assert sweeper.work() == sweeper.owed == 0
-    assert asked == [9, 19, 29, 39]
+    assert pieces == [9, 19, 29, 39]

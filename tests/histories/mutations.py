@@ -45,7 +45,7 @@ MUTATIONS = [
     Mutation("index/index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
     Mutation("index/index.py", "            self._journal.append((0, words, None, ALL))\n", "            pass\n", "keyed table"),
     Mutation("index/index.py", "            self._insert(words[: others[0]] if len(others) else words, ALL, died)\n", "            pass\n", "table with texts"),
-    Mutation("index/index.py", "                stop = run.end_of_key(stop - 1)\n", "                pass\n", "derived rows with texts"),
+    Mutation("index/index.py", "hashed(words), firsts, counts, died)\n", "hashed(words), firsts, np.ones_like(counts), died)\n", "derived rows with texts"),
     Mutation("index/index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
     Mutation("index/chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),
     Mutation("index/run.py", "block[START] = min(block.item(START), row)", "pass", "keyed table"),

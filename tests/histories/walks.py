@@ -41,6 +41,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
     "tiny": {
         "growable._START": 1, "group_table._SMALLEST": 2, "group_table._LARGEST": 2, "groups._SMALL": 0,
         "groups._LEAST_RELEASED": 1, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 1,
+        "chains._SLOTS_A_LINKED": 1,
         "chains._SLOTS_AT_LEAST": 1,
         "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
         "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
@@ -56,6 +57,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "growable._START": 3, "group_table._SMALLEST": 1, "group_table._LARGEST": 4, "groups._SMALL": 2,
         "groups._MOST_SPARE": 0,
         "groups._LEAST_RELEASED": 2, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 2,
+        "chains._SLOTS_A_LINKED": 2,
         "chains._SLOTS_AT_LEAST": 2,
         "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,
         "rows._FOR_EACH": 1, "rows._LEFT": 1, "run._MELT": 2, "run._MELTED_EACH": 1, "index.FEW": 0,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ivm.kernels.hashing.changes import COUNTS, KILLED, apply_changes
 from ivm.kernels.hashing.insert import insert_rows
@@ -78,3 +80,23 @@ def test_rows_that_come_wait_for_room_in_the_table_for_the_keys_of_the_run():
     assert inserted() == len(words)
     following = index._chains.following.array
     assert following[ROWS : ROWS + len(words)].tolist() == [*range(0, ROWS, 10)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 700), min_size=1, max_size=8), st.booleans(), st.data())
+def test_the_first_keys_of_a_run(repeats, unique, data):
+    words = np.repeat(np.arange(len(repeats)) * 7 - 9, 1 if unique else repeats).reshape(-1, 1)
+    words = np.column_stack([words, words * 3]) if unique else words
+    index = Index(words.shape[1], unique, KeysOf(lambda rows: words[rows]))
+    assert index.extend(words, None)
+    start = data.draw(st.sampled_from([0, *np.flatnonzero(np.diff(words[:, 0]) > 0) + 1]))
+    rows = data.draw(st.integers(1, len(words) - start))
+    index._run.start = int(start)
+
+    keys, firsts, counts = index._run.keys(rows, words.shape[1])
+
+    wanted = sorted({int(word) for word in words[start : start + rows, 0]})
+    assert keys[:, 0].tolist() == wanted
+    assert keys.tolist() == words[firsts].tolist()
+    assert [(words[:, 0] == word).sum() for word in wanted] == counts.tolist()
+    assert firsts.tolist() == [int(np.flatnonzero(words[:, 0] == word)[0]) for word in wanted]

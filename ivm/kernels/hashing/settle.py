@@ -11,11 +11,13 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.block import FOLLOWING, LAST_LEAD, SHIFT, START, STOP, TABLES
+from ivm.kernels.hashing.block import DISTINCT, FOLLOWING, LAST_LEAD, SHIFT, START, STOP, TABLES
 from ivm.kernels.hashing.index import link_range
-from ivm.kernels.hashing.search import IN_RUN, NEAR, SEARCH, find_rows
+from ivm.kernels.hashing.keys import BLOCK, pack_block
+from ivm.kernels.hashing.keys import FORM as KEY_FORM
+from ivm.kernels.hashing.search import IN_RUN, NEAR, NEAR_PLACES, RUN, RUN_PARTS, SEARCH, find_rows
 from ivm.kernels.hashing.slots import AHEAD, CACHED, EMPTY, OLD, SLOTS, USED, fetch, find_head, most_used
-from ivm.kernels.memory.at import address_of, int32s_in, ints_in, words_in
+from ivm.kernels.memory.at import address_of, int32s_in, ints_at, ints_in, scratch, words_at, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Hashes, Ints
 
@@ -26,6 +28,7 @@ SETTLED, NO_ROOM, LEAVING, HIDDEN = 0, -2, -3, -4
 """What `settle` says: it is done; the table has no room for as many keys as are `ABSENT`; these are more than MOST; the
 run cannot be read.
 """
+_missing, _rest = scratch(BLOCK), scratch(BLOCK)
 
 
 @part()
@@ -81,3 +84,37 @@ def find_in_run(frame: Ints, block: Ints, words: Ints, firsts: Ints, counts: Int
         if counts[row] > 0:
             firsts[row] = IN_RUN - firsts[row]
     return True
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def first_keys(frame: Ints, block: Ints, rows: int, words: Ints, firsts: Ints, counts: Ints) -> Word:
+    """The keys of the first `rows` rows of the run, in their order: how many; -1 if it is unreadable.
+
+    Written are the words of each (n, W), its first row, and how many it has, of the last one those behind too. There is
+    room for as many as rows. `frame`: a settling. Cost: a pass over the rows.
+    """
+    start, stop, distinct, found = block[START], block[STOP], block[DISTINCT] != 0, np.int64(0)
+    sources, form = address_of(frame) + 8 * NEAR_PLACES, words_at(frame[RUN], frame[RUN_PARTS], KEY_FORM)
+    missing, rest, goal = ints_at(_missing(), BLOCK), words_at(_rest(), BLOCK, 1), min(start + rows, stop)
+    for first in range(start, goal, BLOCK):
+        count = min(goal - first, BLOCK)
+        packed = words[found : found + count]
+        if not pack_block(form, sources, np.int64(first), packed, missing[:count]):
+            return np.int64(-1)
+        for i in range(count):
+            if not distinct and found > 0 and words[found - 1, 0] == packed[i, 0]:
+                counts[found - 1] += 1
+                continue
+            for w in range(words.shape[1]):
+                words[found, w] = packed[i, w]
+            firsts[found], counts[found] = first + i, 1
+            found += 1
+    for first in range(goal, stop if found > 0 and not distinct else goal, BLOCK):
+        count = min(stop - first, BLOCK)
+        if not pack_block(form, sources, np.int64(first), rest[:count], missing[:count]):
+            return np.int64(-1)
+        for i in range(count):
+            if words[found - 1, 0] != rest[i, 0]:
+                return found
+            counts[found - 1] += 1
+    return found

@@ -29,8 +29,10 @@ _SMALLEST = 16
 _RESERVED_LOAD = 0.6
 _SLOTS_A_ROW, _SLOTS_AT_LEAST = 16, 256
 """How many slots of the table before are moved for each row that came. Two would do before the next growth."""
-_LINKED = 1 << 11
-"""Of keys that are linked at once only so many count as rows that came: a few rows may let many leave a run."""
+_LINKED, _SLOTS_A_LINKED = 1 << 11, 4
+"""Of keys that are linked at once only so many count as rows that came, and fewer slots are moved for each: a few rows
+may let many leave a run.
+"""
 _AHEAD_FROM_BYTES, _AHEAD, _AHEAD_A_ROW = 1 << 18, 0.15, 32
 """Of larger tables the next one is made when this part of the slots is still free, at most so many slots a row."""
 FEW = 1 << 4
@@ -78,6 +80,7 @@ class Chains:
         """Whether a table takes the place of another: `seal` has something to do, however few rows came."""
         self.came = 0
         """How many rows came since the last seal: keys move in proportion to them."""
+        self._linked = 0
         self._next: Tables | None = None
         self._there = 0
 
@@ -108,6 +111,7 @@ class Chains:
         self.lengthen(end, 0)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
         self.came += came
+        self._linked += came
 
     def undo(self, words: Ints, inserts: Bools, first_row: int, applied: Applied) -> None:
         """Undo `apply` in an index that is not unique, after whatever came later is undone."""
@@ -160,10 +164,11 @@ class Chains:
         """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
         self._before.clear()
         if len(self.tables.old):
-            self._move(_SLOTS_A_ROW * self.came + _SLOTS_AT_LEAST, died, since)
+            linked = self._linked
+            self._move(_SLOTS_A_ROW * (self.came - linked) + _SLOTS_A_LINKED * linked + _SLOTS_AT_LEAST, died, since)
         elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and FEW <= self.came < _MANY:
             self._go_ahead(self.came, since)
-        self.came, self.is_moving = 0, len(self.tables.old) > 0
+        self.came, self._linked, self.is_moving = 0, 0, len(self.tables.old) > 0
 
     def lengthen(self, first: int, count: int) -> None:
         """Make room for the chains of so many rows from `first` on, and of those before, few of which get any soon."""

@@ -299,18 +299,12 @@ class Index(IndexBlock):
         run = self._run
         goal = min(run.start + count, run.stop)
         while run.start < goal:
-            stop = min(run.start + _AT_ONCE, goal)
-            if not self.unique:
-                stop = run.end_of_key(stop - 1)
-            words = run.words(run.start, stop)
-            bounds = np.arange(run.start, stop + 1)
-            if not self.unique:
-                first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
-                words, bounds = words[first], bounds[np.append(first, len(words))]
+            words, firsts, counts = run.keys(min(goal - run.start, _AT_ONCE), self.words)
+            stop = int(firsts[-1] + counts[-1])
             # Room for all that comes in this way, if the rest has as many rows a key.
             keys = len(words) * (goal - run.start) // (stop - run.start)
             self._chains.ensure(keys, goal - run.start, died, self.since)
-            self._link(words, hashed(words), bounds[:-1], bounds[1:] - bounds[:-1], died)
+            self._link(words, hashed(words), firsts, counts, died)
             run.start = stop
 
     def _extend_key(self, words: Ints, died: Ints) -> bool:

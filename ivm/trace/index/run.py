@@ -28,12 +28,12 @@ import numpy as np
 from ivm.kernels.hashing.ascending import NO_ROOM, TAKEN, UNSURE, extend_run, extend_unordered
 from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, EACH, FENCED, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
 from ivm.kernels.hashing.search import NEAR_PLACES, RUN, RUN_PARTS
-from ivm.kernels.hashing.settle import MOST, SETTLING, SETTLING_FOR_EACH, find_in_run
+from ivm.kernels.hashing.settle import MOST, SETTLING, SETTLING_FOR_EACH, find_in_run, first_keys
 from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.index.search import Run
 
-_MELT = 1024
+_MELT = 512
 """Rows that leave a run at once, at least: fewer are not worth it."""
 _SEARCH = 64
 """A search costs as much beside its keys as so many of them."""
@@ -210,10 +210,14 @@ class AscendingRun:
         block[STOP] = min(block.item(STOP), row)
         block[START] = min(block.item(START), row)
 
-    def end_of_key(self, row: int) -> int:
-        """The row behind the last one of the key of `row`."""
-        first, count = self.find(self.words(row, row + 1))
-        return int(first[0] + count[0])
+    def keys(self, rows: int, width: int) -> tuple[Ints, Ints, Ints]:
+        """The keys of the first `rows` rows, of so many words each: these (n, W), the first row of each, how many it
+        has, of the last one those behind too.
+        """
+        words, firsts, counts = np.empty((rows, width), np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
+        found = first_keys(self.settling(width, 0), self._block, rows, words, firsts, counts)
+        assert found >= 0, "the columns of a key have places"
+        return words[:found], firsts[:found], counts[:found]
 
     def words(self, start: int, stop: int) -> Ints:
         """The words (n, W) of these rows, as the store has them."""

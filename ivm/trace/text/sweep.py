@@ -31,7 +31,7 @@ from ivm.trace.columns.column import Array, Ints, readonly
 from ivm.trace.state import State
 from ivm.trace.text.dictionary import EACH, NO_MARKS, Codes, Heap, TextDictionary
 
-AT_ONCE = 1 << 15
+AT_ONCE = 1 << 13
 """About how many codes are told at a time."""
 
 WORKED: Array = np.empty(0, np.int32)
@@ -58,7 +58,7 @@ class Pace:
     worth: float = 0.125
     base: int = 1 << 12
     rate: int = 2
-    piece: int = 1 << 15
+    piece: int = 1 << 13
     most: int = 1 << 18
 
 
@@ -76,15 +76,15 @@ class Sweep:
         self._dictionary = dictionary
         self._keepers = keepers
         self._running: Iterator[int] | None = None
-        self._now: Mapping[Hashable, State] = {}
+        self._listed: Mapping[Hashable, State] | None = None
         self._next = PACE.least
         self._seen = self._owed = 0
 
     def work(self) -> int:
         """Do a piece, after a commit, if one is due; how many more are due then for the text that has come.
 
-        Where memory is short the sweep is given up; the next one starts anew. Cost: see `Pace`; a piece begins by
-        listing all who keep codes.
+        Where memory is short the sweep is given up; the next one starts anew. Cost: see `Pace`; a piece that asks
+        somebody lists all who keep codes.
         """
         weight = self._dictionary.weight
         if self._running is None:
@@ -111,7 +111,6 @@ class Sweep:
         return -(-self._owed // PACE.most) if self._owed >= PACE.piece else 0
 
     def _go_on(self, running: Iterator[int], fuel: int) -> None:
-        self._now = dict(self._keepers())
         try:
             while fuel > 0:
                 done = next(running, None)
@@ -120,7 +119,13 @@ class Sweep:
                     return
                 fuel -= done
         finally:
-            self._now = {}
+            self._listed = None
+
+    def _now(self) -> Mapping[Hashable, State]:
+        """Who keeps codes, as of this piece."""
+        if self._listed is None:
+            self._listed = dict(self._keepers())
+        return self._listed
 
     def _give_up(self) -> None:
         memory = self._dictionary
@@ -169,16 +174,17 @@ class Sweep:
         """Ask all who keep codes. The piece ends here, so that nothing is freed by a commit that is not over."""
         asked: set[Hashable] = set()
         while True:
-            name = next((name for name in self._now if name not in asked), None)
+            now = self._now()
+            name = next((name for name in now if name not in asked), None)
             if name is None:
                 yield 1 << 62
-                if all(each in asked for each in self._now):
+                if all(each in asked for each in self._now()):
                     return
                 continue
             asked.add(name)
-            yield len(self._now)
-            for codes in self._now[name].codes():
+            for codes in now[name].codes():
                 yield self._mark(codes)
+            yield len(now)
 
     def _mark(self, codes: Array) -> int:
         """Mark codes; how many they were, or what took as long."""
