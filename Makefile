@@ -3,7 +3,8 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-CHECKED := aggregates contract distribute engine faults histories joins loops random reduce scalars slt trace_in trace_state windows
+CHECKED := aggregates contract decorrelate distribute engine faults histories interface joins large loops model plans random
+CHECKED += reduce results scalars slt sql trace_in trace_state transform windows
 .NOTPARALLEL:
 .PHONY: help demo test check docs lint slow fuzz churn soak bench lock kernels setup java clean
 

@@ -21,7 +21,7 @@ from ivm.kernels.step.ahead import COMING, MEMBER, SAID, walk_ahead
 from ivm.operators.operator import Leading
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward, Walk
-from ivm.operators.way import Begun, Way, flags_of
+from ivm.operators.way import Way, flags_of
 from ivm.trace.columns.column import Array, Ints
 from ivm.trace.delta import Delta, Group, Layout, concat_deltas
 from ivm.trace.route import Arenas, Route, listed_of
@@ -133,6 +133,9 @@ class _Begin(NamedTuple):
     variant: int
 
 
+_NONE: Sequence[_Begin] = ()
+
+
 class _Table:
     """The walks that are begun for one form of what comes in from so many sources."""
 
@@ -145,10 +148,12 @@ class _Table:
         """The walks of steps that are to be here, or of none that are not any more."""
         self._left, self._arenas = left, arenas
         self._of: dict[int, list[int]] = {}
-        """By its place the numbers of the walks of each step."""
+        self._by_place: dict[int, list[_Begin]] = {}
+        """By its place the numbers of the walks of each step, and these walks."""
         heads: list[list[dict[int, None]]] = [[] for _ in range(sources)]
         for number, walk in enumerate(walks):
             self._of.setdefault(walk.place, []).append(number)
+            self._by_place.setdefault(walk.place, []).append(walk)
             head = heads[walk.source]
             for group, columns in enumerate(walk.way.head):
                 if group == len(head):
@@ -191,9 +196,10 @@ class _Table:
         self._nanoseconds = (perf_counter_ns() - started) // len(walks)
         found = self._found[:count].tolist()
         for number in found:
-            for other in self._of[walks[number].place]:
+            numbers = self._of[walks[number].place]
+            for other in numbers if len(numbers) > 1 else ():
                 if not self._members.item(other, SAID):  # it was begun, and nothing has come of it
-                    walks[other].way.begun = Begun(coming.groups[walks[other].source], None, 0, None)
+                    walks[other].way.begun = coming.groups[walks[other].source], None, 0, None
         for each, number in enumerate(found):
             walk, route, said = walks[number], self._routes[number], self._members.item(number, SAID)
             route.take(arenas.give(each))
@@ -202,14 +208,14 @@ class _Table:
                 continue
             self._spent.append(number)
             kept = listed[walk.source], told.get(number)
-            walk.way.begun = Begun(coming.groups[walk.source], route, said, kept)
+            walk.way.begun = coming.groups[walk.source], route, said, kept
 
     def end(self, place: int, onward: Onward | None, coming: Coming) -> list[Delta] | None:
         """End the walks that were begun for a step: what comes of it, in parts; None if they were not, or not all."""
-        walks = [self.walks[number] for number in self._of.get(place, ())]
+        walks = self._by_place.get(place, _NONE)
         for walk in walks:
             begun = walk.way.begun
-            if begun is None or begun.groups is not coming.groups[walk.source]:
+            if begun is None or begun[0] is not coming.groups[walk.source]:
                 return None
             if walk.onward is not onward or not walk.walk.goes(walk.way):
                 return None

@@ -173,7 +173,7 @@ class OutputForm:
         It is what these cells had for an earlier step, if that is large enough, and nobody has anything of it.
         """
         output: Output | None = cells.output
-        if output is not None and count <= len(cells.after) and output.is_of(self, 2 * count):
+        if output is not None and count <= len(cells.after) and output.form is self and 2 * count <= output.capacity:
             output.made.clear()
             if getrefcount(output) <= _OURS and getrefcount(output.room) <= _OURS:
                 return output
@@ -188,19 +188,15 @@ class OutputForm:
 class Output(Source):
     """Room for so many output rows; once they are there, the source of their columns. See `ivm.kernels.groups.emit`."""
 
-    __slots__ = ("_form", "_places", "_rows", "capacity", "made", "room")
+    __slots__ = ("_places", "_rows", "capacity", "form", "made", "room")
 
     def __init__(self, form: OutputForm, capacity: int) -> None:
-        self._form = form
+        self.form = form
         self._rows = 0
         self.capacity = capacity
         self.made: dict[Read, Column] = {}
         self.room: Ints = np.empty(form.flat + capacity * form.words + (form.masks * capacity + 7 >> 3), np.int64)
         self._places: Ints = np.ndarray((len(form.columns), WORDS), np.int64, self.room)
-
-    def is_of(self, form: OutputForm, rows: int) -> bool:
-        """Whether there is room for so many rows of a form."""
-        return self._form is form and rows <= self.capacity
 
     def delta(self, rows: int, times: Ints | int, *, counted: bool = True) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates. `times` where all have one, else they are there.
@@ -208,7 +204,7 @@ class Output(Source):
         `counted`: whether each row has a diff, instead of all being one.
         """
         self._rows = rows
-        room, form, diffs = self.room, self._form, None
+        room, form, diffs = self.room, self.form, None
         if counted:
             behind = form.flat + self.capacity * (form.words - 2)
             diffs = room[behind : behind + rows]
@@ -218,7 +214,7 @@ class Output(Source):
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""
-        form, places = self._form, self._places
+        form, places = self.form, self._places
         for index in form.unplaced and form.unplaced.intersection(columns):
             if not places.item(index, STRIDE):
                 tell_of(self.column(index), places, index)
@@ -229,11 +225,11 @@ class Output(Source):
         column = self.made.get(index)
         if column is None:
             assert not isinstance(index, tuple), "groups compute no functions of texts"
-            column = self.made[index] = self._key(index) if index < self._form.keys else self._aggregate(index)
+            column = self.made[index] = self._key(index) if index < self.form.keys else self._aggregate(index)
         return column
 
     def _key(self, index: int) -> Column:
-        form, layout = self._form, self._form.layout
+        form, layout = self.form, self.form.layout
         _, begin, _, mask, _, _ = form.columns[index]
         keys = 8 * (form.flat + self.capacity * form.parts.words)
         column = self._at(layout.parts[index][0], keys + begin, 8 * layout.words)
@@ -242,7 +238,7 @@ class Output(Source):
         return column
 
     def _aggregate(self, index: int) -> Column:
-        form, rows = self._form, self._rows
+        form, rows = self.form, self._rows
         from_, at, stride, output, _, _ = form.columns[index]
         spec, begin = form.parts.aggregates[output], 8 * (form.flat + self.capacity * at)
         if from_ == NO_PLACE:
@@ -255,7 +251,7 @@ class Output(Source):
         return column
 
     def _mask(self, number: int) -> Bools:
-        masks = 8 * len(self.room) - (self._form.masks * self.capacity + 7 >> 3 << 3)
+        masks = 8 * len(self.room) - (self.form.masks * self.capacity + 7 >> 3 << 3)
         return np.ndarray((self._rows,), np.bool_, self.room, masks + number * self.capacity)
 
     def _at(self, physical: Physical, begin: int, stride: int) -> Column:

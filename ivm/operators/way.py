@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +29,9 @@ Key = tuple[int, Layout, int, int]
 """By what a way is found: the first stage, how columns are placed, flags of the form, what the stage else asks for."""
 Passed = tuple[Delta, int, bool]
 """What has come so far; the stage that is next; whether Python has to do that one."""
+Begun = tuple[Sequence[Group], Route | None, int, object]
+"""A walk that somebody has begun: the groups of the delta that went along; the route, or None if nothing has come of
+it; what it has said, and what is there meanwhile."""
 
 
 def flags_of(delta: Delta) -> int:
@@ -38,17 +40,6 @@ def flags_of(delta: Delta) -> int:
     for group in delta.groups:
         flags = 2 * flags + (group.refs is not None)
     return flags
-
-
-class Begun(NamedTuple):
-    """A walk along a `route` that somebody has begun with deltas of these groups; what it has `said`, and what is there
-    meanwhile. None: nothing has come of it.
-    """
-
-    groups: Sequence[Group]
-    route: Route | None
-    said: int
-    kept: object
 
 
 class Way:
@@ -99,10 +90,9 @@ class Way:
         if self._lays:
             delta = delta.laid(self.key[1])
         begun, self.begun = self.begun, None
-        if begun is not None and begun.groups is delta.groups:
-            if begun.route is None:
-                return []
-            return self._ended(begun.route, delta, begun.route.gone(begun.said, delta.length), [begun.kept])
+        if begun is not None and begun[0] is delta.groups:
+            _, walked, said, held = begun
+            return [] if walked is None else self._ended(walked, delta, walked.gone(said, delta.length), [held])
         try:
             route = self._idle.pop()
         except IndexError:

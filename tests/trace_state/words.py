@@ -19,14 +19,14 @@ class KeysOf:
 
     def __init__(self, give: Callable[[slice], Ints]) -> None:
         self.words = give
-        self._held: object = None
+        self._held: list[object] = []
 
     def at(self, rows: int) -> Run:
         words = self.words(slice(0, rows))
         columns = [Column(column) for column in words.T.copy()]
         form = KeyLayout(((Physical.INT64, False),) * len(columns), "match").form
         places = places_of(columns)
-        self._held = columns, places, form
+        self._held.append((columns, places, form))  # what was told before is still read
         return places.ctypes.data, form.ctypes.data, len(form)
 
 

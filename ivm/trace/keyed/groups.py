@@ -165,7 +165,7 @@ class Groups(Written[Form], State):
         if self._emptied and not self._readers:
             self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
         self.edition += 1
-        self.end()
+        self.version += 1
 
     def seen(self) -> Seen:
         """What there is now, for look-ups until the next step."""
