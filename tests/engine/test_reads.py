@@ -28,6 +28,7 @@ MEMOS = {
         ("StoredColumns._places", "StoredColumns._rows", "StoredColumns._told", "HotColumn.place", "Batches.in_place"),
         "where columns lie, which whoever reads them first finds out",
     ),
+    "ColdColumns._known": "the columns that told where they lie, as a commit has found them last",
     "Growable._block": "where it tells that it lies: among the others if it is a column, else its owner has it",
     "LogIndexes._of": "what finds sealed updates by values; see `log_index.LogIndex`",
     "KeyLayout._is_plain": "what is true of a layout, which never changes",

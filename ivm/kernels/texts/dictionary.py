@@ -81,7 +81,7 @@ def length_of(place: Int) -> Int:
 @part(inline=True)
 def has_word(data: Bytes, at: Int) -> bool:
     """Whether 8 bytes may be read from `at` on."""
-    return at + _WORD <= len(data) < ANYWHERE
+    return not (len(data) >= ANYWHERE or at + _WORD > len(data))
 
 
 @part(inline=True)

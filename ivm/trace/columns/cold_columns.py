@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from ivm.trace.columns.batches import FAN, SEALED, Batches, Lying
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in
+from ivm.trace.columns.pieces import Comers, Told
 from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered, texts_in_place
 from ivm.trace.columns.segment import in_one
 from ivm.trace.columns.together import Together, as_declared
@@ -45,6 +46,7 @@ class ColdColumns:
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = Batches()
         self._merge: Together | None = None
+        self._known: tuple[tuple[int, int], Comers | None] = (0, 0), None
         self._small = 0
         self.is_untidy = False
         """Whether `tidy` may have something to do."""
@@ -66,7 +68,7 @@ class ColdColumns:
             fixed._rows = self._rows.first(rows)
         return fixed
 
-    def append(self, batch: pa.RecordBatch, places: Ints | None = None, told: Iterable[int] = ()) -> bool:
+    def append(self, batch: pa.RecordBatch, places: Ints | None = None, told: Told | None = None) -> bool:
         """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied.
 
         `places`: where they lie, if that is known (see `Located`), which nobody writes to. Whether what is `told` of
@@ -85,13 +87,20 @@ class ColdColumns:
         kept.places.append(places)
         kept.texts.append({})
         number = kept.pieces.push(rows)
-        for index in told:
-            column = kept.in_place.get(index)
-            if column is None or len(column) > number:
-                continue
-            if places is None or len(column) < number or not column.add_at(places, index):
-                return False
-        return True
+        comers = self._comers(told) if told is not None else None
+        if comers is None or not comers.columns:
+            return True
+        return places is not None and comers.add(places, number, kept.pieces.start(number))
+
+    def _comers(self, told: Told) -> Comers:
+        """Those columns that are read in place of which was told."""
+        known, comers = self._known
+        columns, places, edition = told
+        if comers is None or known != (edition, len(columns)):  # of more was told since, or anew
+            in_place = self._rows.in_place
+            comers = Comers({index: in_place[index] for index in columns if index in in_place}, places)
+            self._known = (edition, len(columns)), comers
+        return comers
 
     def wider(self, types: Sequence[SqlType], more: Mapping[str, pa.Scalar], rows: int) -> ColdColumns:
         """The same rows, `rows` of them, and behind the others further columns of these types, each of one value."""

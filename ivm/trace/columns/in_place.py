@@ -137,6 +137,11 @@ class InPlace:
         return self._bases.length
 
     @property
+    def growing(self) -> list[Growable[np.int64]]:
+        """What is as long as there are pieces."""
+        return [self._bases, self._maps] if self._maps.length else [self._bases]
+
+    @property
     def _is_short(self) -> bool:
         """Whether values lie there as int32 though their form is int64."""
         return self.stride < self._dtype.itemsize

@@ -130,7 +130,7 @@ class StoredColumns(Source):
         if isinstance(source, Batch):
             self._newest, rows = (self.rows, source), source.rows
             for batch in (rows,) if isinstance(rows, pa.RecordBatch) else rows.to_batches():
-                if not self._cold.append(batch, source.addresses, self._told):
+                if not self._cold.append(batch, source.addresses, (self._told, self._places.words, self._edition)):
                     self._forget()
         self.rows += count
 
