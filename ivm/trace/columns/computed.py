@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import pyarrow as pa
 
@@ -66,6 +67,10 @@ def _computed(array: pa.Array, function: TextFunction) -> Column:
     return known.take(indices.cast(pa.int64()).fill_null(len(texts)).to_numpy())
 
 
+_Key = tuple[int, int]
+"""A column, and the `id` of a function."""
+
+
 class ComputedColumns:
     """What a store keeps of functions of its text columns: a value for each row, while anybody has the function.
 
@@ -73,7 +78,7 @@ class ComputedColumns:
     """
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[TextFunction, dict[int, HotColumn]] = WeakKeyDictionary()
+        self._kept: dict[_Key, tuple[ref[TextFunction], HotColumn]] = {}
         self._put = 0
         self.is_used = False
         """Whether anything was ever kept."""
@@ -90,7 +95,8 @@ class ComputedColumns:
 
     def get(self, index: int, function: TextFunction) -> HotColumn | None:
         """The values of a function of a column, if they are kept."""
-        return self._kept.get(function, {}).get(index)
+        kept = self._kept.get((index, id(function)))
+        return None if kept is None else kept[1]
 
     def columns(self) -> list[HotColumn]:
         """All values that are kept."""
@@ -104,7 +110,12 @@ class ComputedColumns:
         """Keep the values of a function of all rows."""
         self.is_used = True
         self._put += 1
-        self._kept.setdefault(function, {})[index] = column
+        key = index, id(function)
+        self._kept[key] = ref(function, partial(_forget, ref(self), key)), column
+
+    def drop(self, key: _Key) -> None:
+        """Keep the values of a function no longer."""
+        self._kept.pop(key, None)
 
     def append(self, read: Callable[[Read], Column]) -> None:
         """Add the values of further rows, as this gives them."""
@@ -136,4 +147,12 @@ class ComputedColumns:
 
     def each(self) -> list[tuple[tuple[int, TextFunction], HotColumn]]:
         """Functions of which columns are kept, and their values."""
-        return [((i, f), column) for f, columns in list(self._kept.items()) for i, column in list(columns.items())]
+        kept = list(self._kept.items())  # others may forget some meanwhile
+        return [((i, function), column) for (i, _), (of, column) in kept if (function := of()) is not None]
+
+
+def _forget(kept_in: ref[ComputedColumns], key: _Key, function: ref[TextFunction]) -> None:
+    """Nobody has a function any more: its values go, before another one may have its `id`."""
+    computed = kept_in()
+    if computed is not None:
+        computed.drop(key)
