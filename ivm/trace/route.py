@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from struct import Struct
 from sys import getrefcount
@@ -211,6 +212,7 @@ class Route:
             self._room = max(min(room, _SPARE * needed), _LEAST)
         if self._earlier or len(self._chunk) > _MOST_KEPT:
             _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
+            _let_go()
             self._chunk, self._earlier = NOBODY, []
         while self._given:
             words[self._given.pop()] = 0
@@ -303,6 +305,13 @@ def _arena(words: int) -> Ints:
         if kept <= _MOST_SPARE:
             _spare.appendleft(chunk)
     return np.empty(words, np.int64)
+
+
+def _let_go() -> None:
+    """Keep no more for later than `_MOST_SPARE` words: what was used longest ago goes."""
+    with suppress(IndexError):  # somebody else was quicker
+        while sum(map(len, _spare)) > _MOST_SPARE:
+            _spare.popleft()
 
 
 _spare: deque[Ints] = deque()
