@@ -293,7 +293,6 @@ def _arena(words: int) -> Ints:
 
     The pages of it are there already, which else cost as much as what is written to them.
     """
-    kept = 0
     for _ in range(len(_spare)):
         try:
             chunk = _spare.pop()  # the last one that was used
@@ -301,14 +300,12 @@ def _arena(words: int) -> Ints:
             break
         if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
             return chunk
-        kept += len(chunk)
-        if kept <= _MOST_SPARE:
-            _spare.appendleft(chunk)
+        _spare.appendleft(chunk)
     return np.empty(words, np.int64)
 
 
 def _let_go() -> None:
-    """Keep no more for later than `_MOST_SPARE` words: what was used longest ago goes."""
+    """Keep no more for later than `_MOST_SPARE` words: what was used longest ago goes, or has served nobody."""
     with suppress(IndexError):  # somebody else was quicker
         while sum(map(len, _spare)) > _MOST_SPARE:
             _spare.popleft()

@@ -215,7 +215,7 @@ class Cells:
     def begin(self, rows: int, times: Ints | int, memory: Ints) -> bool:
         """Be the cells of a step of so many rows in this memory, which nobody else has; whether it is large enough."""
         many = 0 if isinstance(times, int) else rows
-        if META + many + 3 * (rows + 1 >> 1) > len(memory):  # see `_cell_words`
+        if _cell_words(rows, many) > len(memory):
             return False
         _BEGIN.pack_into(memory.data, 0, UNTOUCHED, 0, 0, rows, many)
         self.memory, self.times = memory, times
