@@ -23,12 +23,10 @@ from ivm.kernels.memory.places import (
     ADDRESS,
     BIT,
     PIECES,
-    ROOM,
     SIZE,
     SOURCE,
     STRIDE,
     UNREADABLE,
-    VALID_ROOM,
     VALIDITY,
     WORDS,
     integer_at,
@@ -46,8 +44,8 @@ GIVEN = 7
 """The words of `given`, and how many there are before the sources."""
 NOTHING = -1
 DONE, NO_MASK = -1, -16
-"""What `append_columns` says in place of the number of a column that has no room; and for the last one, and for those
-before it further down, that NULL comes to it and it has no mask. UNREADABLE: some column cannot be read where it lies.
+"""What is said where all can be done; and for the last column, for those before it further down, where NULL comes to it
+and it has no mask. UNREADABLE: some column cannot be read where it lies.
 """
 _BLOCK = 256
 _scratch: Any = scratch(2 * _BLOCK)
@@ -73,10 +71,10 @@ def append_updates(columns: Ints, reads: Ints, given: Ints) -> Word:
     The last two columns are times and diffs. Nothing is done if a column has no mask for its NULLs, or UNREADABLE.
     """
     length, rows, count = given[LENGTH], given[ROWS], len(columns) - 2
-    wrong = _wrong(columns[:count], reads, given)
+    wrong = lay_given(columns[:count], reads, given, 0)
     if wrong != DONE:
         return wrong
-    _append_all(columns[:count], reads, given)
+    append_all(columns[:count], reads, given)
     _numbers(columns[count, ADDRESS] + 8 * length, rows, given[TIMES], given[TIME])
     diffs = columns[count + 1, ADDRESS] + 8 * length
     _numbers(diffs, rows, given[DIFFS], np.int64(1))
@@ -96,22 +94,6 @@ def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
     source, stride = data_of(array), stride_of(array, 0)
     for row in range(rows):
         store(to + 8 * row, load(source + stride * row, np.int64(0)))
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
-    """Copy what comes behind what is there, and say DONE; or do nothing, and say which column lacks what."""
-    end = given[LENGTH] + given[ROWS]
-    wrong = _wrong(columns, reads, given)
-    if wrong != DONE:
-        return wrong
-    for c in range(len(columns)):
-        if reads[c, 0] >= 0 and (
-            columns[c, ROOM] < end or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < end)
-        ):
-            return np.int64(c)
-    _append_all(columns, reads, given)
-    return np.int64(DONE)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -136,14 +118,14 @@ def copy_rows(source: Ints, rows: Ints, columns: Ints, room: Ints, places: Ints)
 
 
 @part()
-def _wrong(columns: Ints, reads: Ints, given: Ints) -> Word:
-    """Lay down the sources; DONE, UNREADABLE, or what says which column has no mask."""
-    sources, count, wrong = address_of(given) + 8 * GIVEN, np.int64(0), np.int64(DONE)
-    for c in range(len(columns)):
+def lay_given(columns: Ints, reads: Ints, given: Ints, least: Word) -> Word:
+    """Lay down the sources, `least` or more; DONE, UNREADABLE, or what says which column has no mask."""
+    sources, count, wrong = address_of(given) + 8 * GIVEN, np.int64(least), np.int64(DONE)
+    for c in range(len(reads)):
         count = max(count, reads[c, 0] + 1)
     if not lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count]):
         return np.int64(UNREADABLE)
-    for c in range(len(columns)):
+    for c in range(len(reads)):
         if reads[c, 0] < 0:
             continue
         place = place_of(sources, reads[c, 0], reads[c, 1])
@@ -155,10 +137,10 @@ def _wrong(columns: Ints, reads: Ints, given: Ints) -> Word:
 
 
 @part()
-def _append_all(columns: Ints, reads: Ints, given: Ints) -> None:
+def append_all(columns: Ints, reads: Ints, given: Ints) -> None:
     """Copy the values that come to each column, and which of them are NULL."""
     sources, length, rows = address_of(given) + 8 * GIVEN, given[LENGTH], given[ROWS]
-    for c in range(len(columns)):
+    for c in range(len(reads)):
         source = reads[c, 0]
         if source < 0:
             continue
