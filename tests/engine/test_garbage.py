@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
+
+import pytest
 
 import ivm
+from ivm.render.scalars import functions
 from ivm.session.database import core_of
 
 
@@ -52,3 +56,30 @@ def test_what_a_dropped_view_remembered_of_texts_goes() -> None:
         assert len(memos) == 0
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("compile", ["off", "wait"])
+def test_texts_that_functions_make_on_their_way_go(monkeypatch: pytest.MonkeyPatch, compile: Any) -> None:
+    monkeypatch.setattr(functions, "MOST", 1 << 12)
+    db = ivm.connect(compile=compile)
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, s VARCHAR)")
+    texts = (
+        "SELECT id, upper(s) || '/' || coalesce(s, 'none') AS y FROM t",
+        "SELECT id, lower(upper(s)) AS y FROM t WHERE length(trim(s) || s) > 3",
+        "SELECT upper(s || 'x') AS y, count(*) AS n FROM t GROUP BY 1",
+        "SELECT a.id FROM t AS a JOIN t AS b ON upper(a.s) || a.s = upper(b.s) || b.s",
+        "SELECT id, unnest(string_split(s || upper(s), ' ')) AS y FROM t",
+    )
+    for number, text in enumerate(texts):
+        db.sql(f"CREATE MATERIALIZED VIEW v{number} AS {text}")
+
+    def heaviest() -> int:
+        contexts = (each for each in gc.get_objects() if isinstance(each, functions.Context))
+        return max(each.dictionary.weight for each in contexts if each.texts is not None)
+
+    for number in range(300):
+        texts_of_some = [f"text {number} of {n} that is as long as texts are" for n in range(3)]
+        db.apply({"t": {"id": [0, 1, 2], "s": texts_of_some}}, mode="upsert")
+        if number % 50 == 49:
+            assert heaviest() < 3 << 12
+    db.verify()
