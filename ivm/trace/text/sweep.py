@@ -86,6 +86,9 @@ class Sweep:
         Where memory is short the sweep is given up; the next one starts anew. Cost: see `Pace`; a piece that asks
         somebody lists all who keep codes.
         """
+        if self._running is None and not self._dictionary.has_come:
+            return 0
+        self._dictionary.has_come = False
         weight = self._dictionary.weight
         if self._running is None:
             if weight < self._next:
