@@ -243,10 +243,6 @@ class Graph:
                     way.route(node, delta, due, mixed, parts)
         return deltas
 
-    def kept_since(self, since: int) -> int:
-        """The earliest time that is to be readable after a commit: `since`, or what an installation reads."""
-        return since if self.installation is None else min(since, self.installation.since)
-
     def seal(self, time: int, since: int) -> None:
         """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""
         self.marks.seal(time + 1, since, still=self.installation is not None)

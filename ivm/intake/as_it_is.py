@@ -214,7 +214,7 @@ class AsItIs:
             return None
         located = known.look.at(data)
         if located is not None:
-            return _parts(known, *located)
+            return _parts(known, *located) if known.extra else (located[0], None, None, located[1], False)
         batches = data.to_batches() if isinstance(data, pa.Table) else [data]
         is_well = len(batches) != 1 and all(known.look.at(batch) is not None for batch in batches)
         return _parts(known, data, None) if is_well else None
@@ -281,10 +281,8 @@ class AsItIs:
 
 
 def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Taken:
-    """The table's own columns, times and diffs, and where the columns lie, of data in a form that is known."""
+    """The table's own columns, times, diffs, and where the columns lie, of data in a form that is known."""
     times, diffs = known.times, known.diffs
-    if times is None and diffs is None:
-        return data, None, None, addresses, False
     rows, own, is_open = data.num_rows, data, diffs is not None
     found_times = None if times is None else _longs(data, rows, times, addresses)
     found_diffs = None

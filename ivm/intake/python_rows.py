@@ -66,6 +66,9 @@ class _Numbers:
             values = _made(values, self._makers)
         elif None in values:
             raise ValueError("it is NULL")
+        elif len(values) == 1:
+            self._items[at] = values[0]
+            return False
         self._items[at : at + len(values)] = np.array(values, self._items.dtype)
         return False
 
@@ -244,8 +247,9 @@ class _Page:
         """
         at = self.rows
         missing: list[int] = []
+        puts = self._puts
         for place, values in enumerate(columns):
-            if self._puts[place](at, values, place in stored):
+            if puts[place](at, values, place in stored):
                 missing.append(place)
         self.rows = at + count
         places = self._places[at]
@@ -337,6 +341,10 @@ def _room_for(type_: SqlType) -> Callable[[int, int], _Room] | None:
 
 def _made(values: Sequence[Any], makers: Makers) -> Sequence[Any]:
     """The stored forms of values; one of `_NOT_PLAIN` where one is not plain."""
+    if len(values) == 1:
+        (value,) = values
+        make = makers[type(value)]
+        return values if make is None else (make(value),)
     kinds = set(map(type, values))
     if len(kinds) > 1:
         made = {kind: makers[kind] for kind in kinds}
