@@ -116,7 +116,7 @@ class Engine(Part):
                 journal.begin(changes, time, batch)
             with self._errands:
                 commit = self._begun(changes, time, are_apart)
-                if self.listeners and (views := [self._ends[each] for each in commit.deltas if each in self._ends]):
+                if self.listeners and (views := self._changed()):
                     commit.told = self.listeners.told(partial(self._changes, time, are_apart), views)
                 if self._errands.out:
                     self._errands.finish()
@@ -240,6 +240,10 @@ class Engine(Part):
         if past.still_read:
             since = past.still_kept(since)
         return since if installation is None else min(since, installation.since)
+
+    def _changed(self) -> list[str]:
+        """The views that the commit under way changes."""
+        return [self._ends[state] for state in self.renderer.graph.marks if state in self._ends]
 
     def _changes(self, time: int, are_apart: bool, view: str) -> Piece | None:
         installed = self.views[view]

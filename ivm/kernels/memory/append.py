@@ -72,28 +72,54 @@ def append_updates(columns: Ints, reads: Ints, given: Ints) -> Word:
 
     The last two columns are times and diffs. Nothing is done if a column has no mask for its NULLs, or UNREADABLE.
     """
-    length, rows, count = given[LENGTH], given[ROWS], len(columns) - 2
-    wrong = _wrong(columns[:count], reads, given)
+    if not _laid(columns[: len(columns) - 2], reads, given):
+        return np.int64(UNREADABLE)
+    times, time_step = _lies(given[TIMES])
+    diffs, diff_step = _lies(given[DIFFS])
+    return add_updates(
+        columns, reads, address_of(given) + 8 * GIVEN, given[LENGTH], given[ROWS], given[TIME], times, time_step, diffs,
+        diff_step,
+    )  # fmt: skip
+
+
+@part()
+def _lies(array: Word) -> tuple[Word, Word]:
+    """Where the items of an array of numpy lie, of which this is the `id`, and how far apart; zeros of none."""
+    if array == 0:
+        return np.int64(0), np.int64(0)
+    return data_of(array), stride_of(array, 0)
+
+
+@part()
+def add_updates(
+    columns: Ints, reads: Ints, sources: Word, length: Word, rows: Word, time: Word, times: Word, time_step: Word,
+    diffs: Word, diff_step: Word,
+) -> Word:  # fmt: skip
+    """What `append_updates` does, of sources that stand at an address.
+
+    So do times and diffs, int64 so many bytes apart; 0: all have this time, or are one.
+    """
+    count = len(columns) - 2
+    wrong = _wrong(columns[:count], reads, sources)
     if wrong != DONE:
         return wrong
-    _append_all(columns[:count], reads, given)
-    _numbers(columns[count, ADDRESS] + 8 * length, rows, given[TIMES], given[TIME])
-    diffs = columns[count + 1, ADDRESS] + 8 * length
-    _numbers(diffs, rows, given[DIFFS], np.int64(1))
+    _append_all(columns[:count], reads, sources, length, rows)
+    _numbers(columns[count, ADDRESS] + 8 * length, rows, times, time_step, time)
+    to = columns[count + 1, ADDRESS] + 8 * length
+    _numbers(to, rows, diffs, diff_step, np.int64(1))
     retracted = np.int64(0)
-    if given[DIFFS] != 0:
+    if diffs != 0:
         for row in range(rows):
-            retracted += np.int64(load(diffs + 8 * row, np.int64(0)) < 0)
+            retracted += np.int64(load(to + 8 * row, np.int64(0)) < 0)
     return retracted
 
 
 @part()
-def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
-    """Copy the int64 of an array of numpy, of which `array` is the `id`, or `each` so often if that is 0."""
-    if array == 0:
+def _numbers(to: Word, rows: Word, source: Word, stride: Word, each: Word) -> None:
+    """Copy int64 that lie at an address, so many bytes apart, or `each` so often if that is 0."""
+    if source == 0:
         _fill(to, rows, 8, each)
         return
-    source, stride = data_of(array), stride_of(array, 0)
     for row in range(rows):
         store(to + 8 * row, load(source + stride * row, np.int64(0)))
 
@@ -101,8 +127,10 @@ def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
     """Copy what comes behind what is there, and say DONE; or do nothing, and say which column lacks what."""
-    end = given[LENGTH] + given[ROWS]
-    wrong = _wrong(columns, reads, given)
+    end, sources = given[LENGTH] + given[ROWS], address_of(given) + 8 * GIVEN
+    if not _laid(columns, reads, given):
+        return np.int64(UNREADABLE)
+    wrong = _wrong(columns, reads, sources)
     if wrong != DONE:
         return wrong
     for c in range(len(columns)):
@@ -110,7 +138,7 @@ def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
             columns[c, ROOM] < end or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < end)
         ):
             return np.int64(c)
-    _append_all(columns, reads, given)
+    _append_all(columns, reads, sources, given[LENGTH], given[ROWS])
     return np.int64(DONE)
 
 
@@ -136,13 +164,18 @@ def copy_rows(source: Ints, rows: Ints, columns: Ints, room: Ints, places: Ints)
 
 
 @part()
-def _wrong(columns: Ints, reads: Ints, given: Ints) -> Word:
-    """Lay down the sources; DONE, UNREADABLE, or what says which column has no mask."""
-    sources, count, wrong = address_of(given) + 8 * GIVEN, np.int64(0), np.int64(DONE)
+def _laid(columns: Ints, reads: Ints, given: Ints) -> bool:
+    """Write the sources down; False if some cannot be read."""
+    count = np.int64(0)
     for c in range(len(columns)):
         count = max(count, reads[c, 0] + 1)
-    if not lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count]):
-        return np.int64(UNREADABLE)
+    return lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count])
+
+
+@part()
+def _wrong(columns: Ints, reads: Ints, sources: Word) -> Word:
+    """DONE, UNREADABLE, or what says which column has no mask."""
+    wrong = np.int64(DONE)
     for c in range(len(columns)):
         if reads[c, 0] < 0:
             continue
@@ -155,9 +188,8 @@ def _wrong(columns: Ints, reads: Ints, given: Ints) -> Word:
 
 
 @part()
-def _append_all(columns: Ints, reads: Ints, given: Ints) -> None:
+def _append_all(columns: Ints, reads: Ints, sources: Word, length: Word, rows: Word) -> None:
     """Copy the values that come to each column, and which of them are NULL."""
-    sources, length, rows = address_of(given) + 8 * GIVEN, given[LENGTH], given[ROWS]
     for c in range(len(columns)):
         source = reads[c, 0]
         if source < 0:

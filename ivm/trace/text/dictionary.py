@@ -213,7 +213,7 @@ class Memo(Protocol):
         ...
 
     def forget(self, marks: npt.NDArray[np.uint8], begin: int, end: int) -> None:
-        """The codes from `begin` to `end` whose entry in `marks` is 0 stand for nothing any more."""
+        """The codes from `begin` to `end` whose entry in `marks`, 0 or 1, is 0 stand for nothing any more."""
         ...
 
 

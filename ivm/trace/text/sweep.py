@@ -220,7 +220,7 @@ class Sweep:
         for memo in list(self._dictionary.memos):
             for begin in range(0, len(marks), AT_ONCE):
                 memo.forget(marks, begin, min(begin + AT_ONCE, len(marks)))
-                yield AT_ONCE
+                yield _EACH_TIME
 
     def _move(self, size: int) -> Iterator[int]:
         """Copy what has a mark to another heap, and go on with that one."""
