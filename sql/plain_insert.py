@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from ivm.catalog.types import Kind, SqlType
 from ivm.sql.ir.scalar import Value
-from ivm.sql.plain_literals import Written, is_exact, value_of
+from ivm.sql.plain_literals import Written, decimal_of, is_exact, value_of
 
 
 class PlainInsert(NamedTuple):
@@ -79,17 +79,19 @@ class UsualRow:
     """One row of all columns of a table, of these `types`, whose literals are written as they mostly are."""
 
     def __init__(self, types: Sequence[SqlType]) -> None:
-        usual = [_USUAL[type_.kind] for type_ in types if type_.kind in _USUAL]
+        usual = [_USUAL[type_.kind] for type_ in types] if all(type_.kind in _USUAL for type_ in types) else []
         row = r"\s*,\s*".join(written for written, _ in usual)
-        self._row = re.compile(rf"\s*{row}\s*\)\s*;?\s*", re.ASCII) if len(usual) == len(types) else None
-        self._makes = [(make, type_) for (_, make), type_ in zip(usual, types, strict=False)]
+        self._row = re.compile(rf"\s*{row}\s*\)\s*;?\s*", re.ASCII) if usual else None
+        self._makes = [(place, maker(types[place])) for place, (_, maker) in enumerate(usual)]
 
-    def values(self, text: str, at: int) -> list[tuple[Value]] | None:
-        """The values in physical form, a column each, if the text from `at` on is such a row and nothing else."""
+    def values(self, text: str, at: int) -> list[Value] | None:
+        """The values in physical form, if the text from `at` on is such a row and nothing else."""
         found = None if self._row is None else self._row.fullmatch(text, at)
+        if found is None:
+            return None
+        written = found.groups()
         try:
-            makes = zip(self._makes, found.groups(), strict=True) if found is not None else ()
-            return [(make(written, type_),) for (make, type_), written in makes] or None
+            return [written[place] if make is None else make(written[place]) for place, make in self._makes]
         except ValueError:
             return None
 
@@ -231,19 +233,23 @@ def _end_of_expression(text: str, at: int) -> int | None:
     return None
 
 
-def _from_number(written: str, type_: SqlType) -> Value:
-    return value_of((written, None, None, None), type_)
+def _from_number(type_: SqlType) -> Callable[[str], Value]:
+    return lambda written: value_of((written, None, None, None), type_)
 
 
-def _from_quoted(written: str, type_: SqlType) -> Value:
-    return value_of((None, None, written, None), type_)
+def _from_quoted(type_: SqlType) -> Callable[[str], Value]:
+    return lambda written: value_of((None, None, written, None), type_)
 
 
+_Maker = Callable[[SqlType], Callable[[str], Value] | None]
+"""Of a type what makes its values of what is written; None where they are that."""
 _DAYS_AND_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME)
-_USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
-    **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
-    **dict.fromkeys((Kind.DECIMAL, Kind.DOUBLE), (r"(-?\d+(?:\.\d+)?)", _from_number)),
-    **dict.fromkeys((Kind.VARCHAR, Kind.JSON), ("'([^']*)'", lambda written, _: written)),
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
+_USUAL: dict[Kind, tuple[str, _Maker]] = {
+    **{kind: (r"(-?\d+)", lambda _: int) for kind in Kind if kind.bits},
+    Kind.DECIMAL: (_NUMBER, lambda type_: partial(decimal_of, type_.scale, 10**type_.precision)),
+    Kind.DOUBLE: (_NUMBER, _from_number),
+    **dict.fromkeys((Kind.VARCHAR, Kind.JSON), ("'([^']*)'", lambda _: None)),
     **{kind: (rf"(?:{kind.name}\s*)?'([^']*)'", _from_quoted) for kind in _DAYS_AND_TIMES},
     **dict.fromkeys((Kind.UUID, Kind.ENUM), ("'([^']*)'", _from_quoted)),
 }

@@ -37,6 +37,19 @@ def is_exact(cast: str, digits: int, scale: int) -> bool:
     return len(fraction) == scale and len(whole) + scale <= digits
 
 
+def decimal_of(scale: int, bound: int, digits: str) -> int:
+    """A number that is written without an exponent, as one of so many decimals; ValueError where it would have to be
+    rounded, or reaches the bound.
+    """
+    whole, _, fraction = digits.partition(".")
+    if len(fraction) > scale:
+        raise ValueError(digits)
+    value = int(whole + fraction.ljust(scale, "0"))
+    if abs(value) >= bound:
+        raise ValueError(digits)
+    return value
+
+
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _DECIMAL = re.compile(r"(-?\d+)(?:\.(\d+))?", re.ASCII)
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
@@ -73,13 +86,7 @@ def _integer(written: Written, type_: SqlType) -> int:
 def _decimal(written: Written, type_: SqlType) -> int:
     if written[0] is not None and ("e" in written[0] or "E" in written[0]):
         return _rounded(float(written[0]), type_)
-    whole, _, fraction = (written[0] or _digits(written, _DECIMAL)[0]).partition(".")
-    if len(fraction) > type_.scale:
-        raise ValueError(written)
-    value = int(whole + fraction.ljust(type_.scale, "0"))
-    if abs(value) >= 10**type_.precision:
-        raise ValueError(written)
-    return value
+    return decimal_of(type_.scale, 10**type_.precision, written[0] or _digits(written, _DECIMAL)[0])
 
 
 def _rounded(value: float, type_: SqlType) -> int:

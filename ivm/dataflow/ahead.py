@@ -225,7 +225,7 @@ class _Table:
                 found += walk.walk.along(walk.way, coming.deltas[walk.source])
         except NumericError:  # the operator says what that means
             if onward is not None:
-                onward.stage.rows = 0
+                onward.begin()
             return None
         return found if walks else None
 

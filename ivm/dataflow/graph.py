@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
 from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
@@ -15,6 +13,7 @@ from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
+from ivm.dataflow.way import Led, Way
 from ivm.operators.operator import Leading, Operator
 from ivm.operators.walk import Onward
 from ivm.trace.delta import Delta
@@ -25,108 +24,8 @@ _MOST_WAYS = 1 << 8
 _ROUTED = 32
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
-_Led = tuple[Step, Onward]
 _ARENAS = 16
 """Of how many walks that are begun ahead something may come."""
-
-
-@dataclass(slots=True)
-class _Step:
-    """A node of a way: its `source`, if it has but one, the places of those that read it there, how its changes go on
-    through its reader, if that can be one walk, and with whom its walks are begun ahead, if they are.
-    """
-
-    node: Node
-    source: Node | None
-    readers: list[int] = field(default_factory=list)
-    led: _Led | None = None
-    ahead: Ahead | None = None
-
-
-@dataclass(slots=True)
-class _Way:
-    """The nodes of a level that changes of some sources may reach, each after those that it reads.
-
-    `first`: at the place of each step a one if it reads what may be there before, one of these sources or a node of an
-    earlier level. Left out of both are readers that a router finds: `routers` has that of each node that has one,
-    `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`: what changes
-    may reach at any level, the sources too. `sources`: those of the level itself. `together`: with whom walks are begun
-    ahead, each at a place of its own; it `begins` walks ahead if several steps are together anywhere.
-    """
-
-    level: int
-    routers: Mapping[Node, Router]
-    reached: set[Node]
-    marks: Marks
-    sources: frozenset[Node]
-    arenas: Arenas
-    steps: list[_Step] = field(default_factory=list)
-    first: bytes = b""
-    places: dict[Node, int] = field(default_factory=dict)
-    asked: dict[Node, Router] = field(default_factory=dict)
-    together: list[Ahead] = field(default_factory=list)
-    begins: bool = False
-
-    def add(self, node: Node) -> None:
-        """One more node of the graph, which was made after all others. Cost: follows its inputs."""
-        if self.reached.isdisjoint(node.inputs):
-            return
-        self.reached.add(node)
-        if node.level != self.level:
-            return
-        place, first = len(self.steps), 0
-        for other in dict.fromkeys(node.inputs):
-            router = self.routers.get(other)
-            if router is not None and node in router:
-                self.asked[other] = router
-            elif other in self.places:
-                self.steps[self.places[other]].readers.append(place)
-            elif other in self.reached:
-                first = 1
-        self._let_go_on(node)
-        source = node.inputs[0] if len(node.inputs) == 1 else None
-        self.steps.append(_Step(node, source, ahead=self._beginning(node, place)))
-        self.places[node] = place
-        self.first += b"\1" if first else b"\0"
-
-    def _let_go_on(self, node: Node) -> None:
-        """If all that a node reads is the change of one node here, let the walk there go on through it."""
-        (source, *others), onward = node.inputs, node.operator.onward(self.marks)
-        if onward is None or others or source not in self.places or not isinstance(source.operator, Leading):
-            return
-        self.steps[self.places[source]].led = partial(source.operator.step, onward=onward), onward
-
-    def _beginning(self, node: Node, place: int) -> Ahead | None:
-        """What begins the walks of a node together with those of others; None if it reads no source of the level."""
-        for ahead in self.together:
-            ahead.forget()
-        if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
-            return None
-        before = [self.places[other] for other in (*node.inputs, *node.waits) if other in self.places]
-        if not self.together or self.together[-1].at <= max(before, default=-1):
-            self.together.append(Ahead(place, self.arenas))
-        else:
-            self.begins = True
-        return self.together[-1]
-
-    def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
-        """Mark as due the readers of a node that want some row of its change, where rows are routed to them.
-
-        `parts` gets the rows of those that want only some. They are `mixed`, as are all that read another node than a
-        source.
-        """
-        router = self.asked.get(node)
-        if router is None:
-            return
-        for reader, rows in router.wanting(delta).items():
-            place = self.places.get(reader)
-            if place is not None:  # the others are of another level
-                due[place] = 1
-                if node not in self.sources:
-                    mixed[place] = 1
-                if rows is not None and len(reader.inputs) == 1:
-                    parts[reader] = delta.take(rows)
-                    mixed[place] = 1
 
 
 def _order(node: Node) -> tuple[int, bool, int]:
@@ -146,13 +45,15 @@ class Graph:
         self.nodes: list[Node] = []
         self.time = 0
         self.installation: Installation | None = None
+        self.gives = False
+        """Whether `step` tells of the changes of views, too, where nobody reads them here."""
         self.marks = Marks()
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
         self._loose: set[int] = set()
         self._arenas = Arenas(_ARENAS)
-        self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
+        self._ways: dict[tuple[int, tuple[Node, ...]], Way] = {}
         self._routers: dict[Node, Router] = {}
 
     def add(
@@ -261,7 +162,7 @@ class Graph:
     def step(
         self, changes: Mapping[Node, Delta], before: Mapping[Node, Delta] = _NONE, level: int = 1
     ) -> dict[Node, Delta]:
-        """Carry `changes` of source nodes through the nodes of a level; the change of every node that has one.
+        """Carry `changes` of source nodes through the nodes of a level; the change of every node of which any is told.
 
         A commit of several levels begins with the first, and goes on with what the level `before` has returned.
         Raises what an operator raises (NumericError), after which `rollback` must be called; what a node raises whose
@@ -272,6 +173,8 @@ class Graph:
             return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
         way = self._ways.get(sources) or self._way(sources)
+        if not way.is_fitted:
+            way.fit(gives=self.gives)
         steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
         for source, change in changes.items():
@@ -300,32 +203,37 @@ class Graph:
                     given += each.length
             if not given:
                 continue
-            self.last, gone = node, 0
+            led: Led | None = None
+            self.last = node
             if installation is None or node not in installation.nodes:
                 if states := node.operator.states:
                     marks.add(states)
                 run: Step = node.operator.step
                 onward: Onward | None = None
                 if step.led is not None and installation is None and len(node.owners) == 1:
-                    run, onward = step.led
-                    onward.stage.rows = 0
+                    led = step.led
+                    run, onward = led.run, led.onward
+                    for stage in onward.stages:
+                        stage.rows = 0
                 if comes is None or ahead is None or mixed[at]:
                     delta = run(inputs)
                 else:
                     delta = ahead.step(at, node, inputs, run, onward, comes)
-                if onward is not None:
-                    gone = onward.stage.rows
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
             node.spent += now - started
             node.taken += given
-            if gone:  # through the only reader as well
-                node.updates_out += gone
-                step = steps[readers[0]]
-                node, readers = step.node, step.readers
+            through = zip(led.onward.stages, led.places, strict=True) if led and led.onward.stages[0].rows else ()
+            for stage, place in through:
+                if not stage.rows:
+                    break
+                node.updates_out += stage.rows
+                node, readers = steps[place].node, steps[place].readers
                 self.last = node
-                node.taken += gone
+                node.taken += stage.rows
+                if not stage.gives:
+                    node.updates_out += stage.rows
             if delta is not None and delta.length:
                 node.updates_out += delta.length
                 deltas[node] = delta
@@ -334,10 +242,6 @@ class Graph:
                 if parts is not None:
                     way.route(node, delta, due, mixed, parts)
         return deltas
-
-    def kept_since(self, since: int) -> int:
-        """The earliest time that is to be readable after a commit: `since`, or what an installation reads."""
-        return since if self.installation is None else min(since, self.installation.since)
 
     def seal(self, time: int, since: int) -> None:
         """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""
@@ -350,7 +254,7 @@ class Graph:
             self.installation.backlog.pop(self.time, None)
         self.marks.rollback()
 
-    def _way(self, sources: tuple[int, tuple[Node, ...]]) -> _Way:
+    def _way(self, sources: tuple[int, tuple[Node, ...]]) -> Way:
         """How changes go through a level; see `step`."""
         level, changed = sources
         reached, pending = set(changed), list(changed)
@@ -361,7 +265,7 @@ class Graph:
                     pending.append(reader)
         routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
         own = frozenset(node for node in changed if node.level == level)
-        way = _Way(level, routers, set(changed), self.marks, own, self._arenas)
+        way = Way(level, routers, set(changed), self.marks, own, self._arenas)
         for node in sorted(reached.difference(changed), key=_order):
             way.add(node)
         if len(self._ways) >= _MOST_WAYS:

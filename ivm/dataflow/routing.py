@@ -145,6 +145,7 @@ class _Readers:
                     self.points.pop(low, None)
         if reader in self.spans:
             self.tree = None
+            self.fresh.pop(reader, None)  # which is looked through, and emptied, only where many read
             del self.spans[reader]
 
     def find(self, delta: Delta, found: Found) -> None:

@@ -28,7 +28,7 @@ from ivm.engine.past import History
 from ivm.engine.relations import RELATIONS
 from ivm.engine.tables import Declared
 from ivm.engine.transaction import Change, last_time
-from ivm.engine.under_way import Also, UnderWay
+from ivm.engine.under_way import NO_DELTAS, Also, UnderWay
 from ivm.engine.view import Contents, Installed
 from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
@@ -116,11 +116,11 @@ class Engine(Part):
                 journal.begin(changes, time, batch)
             with self._errands:
                 commit = self._begun(changes, time, are_apart)
-                if self.listeners and (views := [self._ends[each] for each in commit.deltas if each in self._ends]):
+                if self.listeners and (views := self._changed()):
                     commit.told = self.listeners.told(partial(self._changes, time, are_apart), views)
                 if self._errands.out:
                     self._errands.finish()
-            commit.batch, commit.started, commit.deltas = batch, started, {}
+            commit.batch, commit.started, commit.deltas = batch, started, NO_DELTAS
             if also is not None:
                 commit.put, commit.work = also.written(changes, time), also.work
             elif journal is not None:
@@ -136,7 +136,7 @@ class Engine(Part):
             raise error.__cause__ or error from None
         finally:
             try:
-                self.settle()
+                self._settle()
             except BaseException:  # it may be interrupted, and readers, who wait for nobody, are to see what came of it
                 self.settle()
                 raise
@@ -235,7 +235,15 @@ class Engine(Part):
 
     def _kept_since(self, time: int) -> int:
         """The earliest time that is to be readable once there is a commit at `time`."""
-        return self.renderer.graph.kept_since(self.past.kept_since(time))
+        past, installation = self.past, self.renderer.graph.installation
+        since = past.since(time)
+        if past.still_read:
+            since = past.still_kept(since)
+        return since if installation is None else min(since, installation.since)
+
+    def _changed(self) -> list[str]:
+        """The views that the commit under way changes."""
+        return [self._ends[state] for state in self.renderer.graph.marks if state in self._ends]
 
     def _changes(self, time: int, are_apart: bool, view: str) -> Piece | None:
         installed = self.views[view]
@@ -259,7 +267,8 @@ class Engine(Part):
         if decided.batch is not None:
             self.batches[decided.batch[0]] = decided.batch[1]
         graph.seal(decided.time, decided.since)
-        self.listeners.tell(decided.told, decided.time)
+        if decided.told or self.listeners:  # else nobody asks
+            self.listeners.tell(decided.told, decided.time)
         if decided.work is not None:
             decided.work()
         self.past.note(decided.time, decided.since, decided.updates, decided.started)

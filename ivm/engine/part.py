@@ -39,6 +39,7 @@ from ivm.subscriptions.listeners import Listeners
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.table_store import TableStore
+from ivm.trace.state import State
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import Sweep
 from ivm.trace.turns import Aside, at_once
@@ -64,7 +65,7 @@ class Part:
         """The columns of what comes from other shards, where this is one."""
         self.past = Past(history)
         self.listeners = Listeners()
-        self._ends: dict[Node, str] = {}
+        self._ends: dict[State, str] = {}
         self._sharing = sharing
         self._memory_limit = memory_limit
         self._apart: list[Renderer] = []
@@ -167,7 +168,7 @@ class Part:
             old = self.views.get(name)
             if old is not None and old is not installed:
                 old.node.owners.pop(name, None)
-                self._ends.pop(old.node, None)
+                self._ends.pop(old.log, None)
                 if installed is None or installed.log is not old.log:
                     self.listeners.names.replace(name, self.time)
         if renderer is not None:
@@ -176,7 +177,7 @@ class Part:
         for name, (installed, oracle_sql) in views.items():
             if installed is not None:
                 installed.node.owners[name] = None
-                self._ends[installed.node] = name
+                self._ends[installed.log] = name
             put_or_drop(self.views, name, installed)
             put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
             put_or_drop(self.oracle_sql, name, oracle_sql)

@@ -57,12 +57,13 @@ class Past:
 
     def since(self, time: int) -> int:
         """The earliest time that is kept once there is a commit at `time`."""
-        return max(self._since(time, self.history), self._begins)
+        history = self.history
+        since = time - history if type(history) is int else self._since(time, history)
+        return max(since, self._begins)
 
-    def kept_since(self, time: int) -> int:
-        """The same, or what somebody reads who is not done."""
-        since = self.since(time)
-        return min(since, *(each.time for each in self.still_read.each())) if self.still_read else since
+    def still_kept(self, since: int) -> int:
+        """The time `since`, or an earlier one that somebody reads who is not done."""
+        return min(since, *(each.time for each in self.still_read.each()))
 
     def keeping(self, history: History) -> Callable[[int], int]:
         """As `since`, of what is kept by a history of its own, however far back."""
@@ -77,21 +78,21 @@ class Past:
 
     def note(self, time: int, since: int, updates: int, started: int) -> None:
         """A commit has been made, and nobody reads as of a time before `since`. Noted again, it changes nothing."""
-        times, moments = self._times, self._moments
-        if self.commits and self.commits[-1][0] == time:
+        times, moments, commits = self._times, self._moments, self.commits
+        if commits and commits[-1][0] == time:
             return
-        moment = self.present()
-        if len(times) == 1:
+        moment, count = self.present(), len(times)
+        if count == 1:
             moments[0] = min(moments[0], moment)  # the clock has been told that it is earlier
         moment = max(moment, moments[-1])
         times.append(time)
         moments.append(moment)
-        if len(times) > self._look_at:
+        if count >= self._look_at:
             since = min(since, *(self._since(time, each) for each in self.others)) if self.others else since
             gone = max(bisect_right(times, since) - 1, 0)
             del times[:gone], moments[:gone]
             self._look_at = _LEAST + 2 * len(times)
-        self.commits.append((time, updates, (perf_counter_ns() - started) / 1e6, moment))
+        commits.append((time, updates, (perf_counter_ns() - started) / 1e6, moment))
 
     def moment_of(self, time: int) -> int:
         """When there was the commit of a time, or the first one that is known."""

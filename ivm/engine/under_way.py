@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ivm.dataflow.node import Node
@@ -12,6 +13,8 @@ from ivm.durable.payload import Batch
 from ivm.engine.transaction import Change
 from ivm.subscriptions.audience import Told
 from ivm.trace.delta import Delta
+
+NO_DELTAS: Mapping[Node, Delta] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,6 @@ class Also:
     reads_clock: bool = False
 
 
-@dataclass(slots=True)
 class UnderWay:
     """A commit: what has come of it so far. Once it is decided it has taken effect, whatever happens then, and what is
     left to do may all be done again.
@@ -35,12 +37,11 @@ class UnderWay:
     `deltas`: what nodes have given. `put`: what the journal has of it.
     """
 
-    time: int
-    since: int
-    updates: int = 0
-    started: int = 0
     told: Sequence[Told] = ()
-    deltas: Mapping[Node, Delta] = field(default_factory=dict)
+    deltas: Mapping[Node, Delta] = NO_DELTAS
     put: Written | None = None
     batch: Batch | None = None
     work: Callable[[], None] | None = None
+
+    def __init__(self, time: int, since: int, updates: int = 0, started: int = 0) -> None:
+        self.time, self.since, self.updates, self.started = time, since, updates, started

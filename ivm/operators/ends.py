@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 
 from ivm.operators.operator import Contents, Kept
+from ivm.operators.sink_leg import SinkStage
 from ivm.trace.delta import Delta, delta_of
+from ivm.trace.state import Marks
 from ivm.trace.view_log import ViewLog
 
 _CHUNK = 1 << 16
@@ -44,6 +46,10 @@ class Sink(Kept):
         if delta is not None:
             self.log.append(delta)
         return delta
+
+    def onward(self, marks: Marks) -> SinkStage:
+        """See `Operator.onward`."""
+        return SinkStage(self.log, marks)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The view's rows; consolidated first, in one go, if they have changed since they were last read."""

@@ -138,12 +138,12 @@ class OutputForm:
     `shown`: what the kernel is told of that; `unplaced`: the columns of which it tells no place; `flat`: the word of
     the room with which the outputs' columns begin; `outputs`: how many these are; `masks`: how many masks there may be;
     `words`: how many an output row takes there, with its key and diff. `reads`: the columns of the key and the
-    arguments, in the rows that come.
+    arguments, in the rows that come. `types`: those of the columns.
     """
 
     __slots__ = (
-        "columns", "flat", "keys", "layout", "masks", "outputs", "parts", "plain", "reads", "shown", "unplaced",
-        "words",
+        "columns", "flat", "keys", "layout", "masks", "outputs", "parts", "plain", "reads", "shown", "types",
+        "unplaced", "words",
     )  # fmt: skip
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
@@ -166,17 +166,16 @@ class OutputForm:
         self.flat = WORDS * len(shown) + self.outputs
         self.words = parts.words + layout.words + 2
         self.plain = plain_layout(len(shown))
+        self.types = (*(physical for physical, _ in layout.parts), *(each.type.physical for each in parts.aggregates))
 
     def room(self, cells: Cells, count: int) -> Output:
         """Room for the rows of a step with so many cells, and for their fields, which are `cells.after`.
 
         It is what these cells had for an earlier step, if that is large enough, and nobody has anything of it.
         """
-        output: Output | None = cells.output
-        if output is not None and count <= len(cells.after) and output.form is self and 2 * count <= output.capacity:
-            output.made.clear()
-            if getrefcount(output) <= _OURS and getrefcount(output.room) <= _OURS:
-                return output
+        output = cells.output
+        if isinstance(output, Output) and output.form is self and count <= len(cells.after) and output.is_free():
+            return output
         cells.output = None  # until both fit each other
         cells.after = np.empty((count, self.parts.fields), np.int64)
         output = Output(self, 2 * count)
@@ -188,11 +187,11 @@ class OutputForm:
 class Output(Source):
     """Room for so many output rows; once they are there, the source of their columns. See `ivm.kernels.groups.emit`."""
 
-    __slots__ = ("_places", "_rows", "capacity", "form", "made", "room")
+    __slots__ = ("_is_lent", "_places", "_rows", "capacity", "form", "made", "room")
 
     def __init__(self, form: OutputForm, capacity: int) -> None:
         self.form = form
-        self._rows = 0
+        self._rows, self._is_lent = 0, False
         self.capacity = capacity
         self.made: dict[Read, Column] = {}
         self.room: Ints = np.empty(form.flat + capacity * form.words + (form.masks * capacity + 7 >> 3), np.int64)
@@ -203,7 +202,7 @@ class Output(Source):
 
         `counted`: whether each row has a diff, instead of all being one.
         """
-        self._rows = rows
+        self._rows, self._is_lent = rows, True
         room, form, diffs = self.room, self.form, None
         if counted:
             behind = form.flat + self.capacity * (form.words - 2)
@@ -211,6 +210,14 @@ class Output(Source):
             if not isinstance(times, int):
                 times = room[behind + self.capacity : behind + self.capacity + rows]
         return Delta([Group(self)], form.plain, rows, times, diffs)
+
+    def is_free(self) -> bool:
+        """See `Room.is_free`; to be called by who has a variable of it besides the cells."""
+        if not self._is_lent:
+            return True
+        self.made.clear()
+        self._is_lent = getrefcount(self) > _OURS + 1 or getrefcount(self.room) > _OURS
+        return not self._is_lent
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""

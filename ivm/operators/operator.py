@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ivm.operators.stage import Stage
-from ivm.operators.walk import Onward, Walk
+from ivm.operators.walk import LastStage, Onward, Walk
 from ivm.trace.columns.column import every
 from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.state import Marks, State, StateSize
@@ -38,7 +38,7 @@ class Operator(ABC):
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The change of the output that follows from the changes of the inputs; None if there is none."""
 
-    def onward(self, marks: Marks) -> Onward | None:
+    def onward(self, marks: Marks) -> LastStage | None:
         """What walks that lead here may go on through, in place of `step`; it adds to the marks what it changes."""
         return None
 

@@ -17,7 +17,7 @@ from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.operators.reduce_leg import ReduceStage
-from ivm.operators.walk import Onward
+from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import KINDS, Bools, Ints, item_size
 from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.index.follower import Lookup
@@ -79,10 +79,10 @@ class Reduce(Kept):
         except NotReadable:
             return self.step([delta.copied()])
 
-    def onward(self, marks: Marks) -> Onward | None:
+    def onward(self, marks: Marks) -> LastStage | None:
         """See `Operator.onward`: where nothing but the groups is to be stepped, and their fields stay as they are."""
         parts = self.groups.fields
-        return None if parts.doubles or parts.pauses else Onward(ReduceStage(self.groups, self._form, marks))
+        return None if parts.doubles or parts.pauses else ReduceStage(self.groups, self._form, marks)
 
     def _begun(self, parts: Accumulators, layout: Layout) -> GroupStep:
         """How deltas of a layout are stepped from now on, where the fields are `parts`."""

@@ -1,4 +1,4 @@
-"""A reduce as the end of a walk: a leg that steps the groups where a route leads to them."""
+"""A reduce as an end of walks: a leg that steps the groups where a route leads to them."""
 
 from __future__ import annotations
 
@@ -12,28 +12,25 @@ from ivm.kernels.groups.step import AT, BLOCK, IDLE, OPENING, STEP, WRITTEN
 from ivm.kernels.groups.step import STAGE as DOING
 from ivm.kernels.step.records import ELSEWHERE, LENGTH, REDUCE, REQUEST
 from ivm.operators.accumulable import Accumulators
-from ivm.operators.group_step import NO_OUTPUT, OutputForm, what_stays
+from ivm.operators.group_step import NO_OUTPUT, Output, OutputForm, what_stays
 from ivm.operators.stage import At, Leg, Reads, read_at
 from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import Ints
-from ivm.trace.delta import Delta, plain_layout
+from ivm.trace.delta import Delta
 from ivm.trace.keyed.group_table import NO_CELLS
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.route import Route
 from ivm.trace.state import Marks
+from ivm.trace.time import BEGINNING
 
-_NOTHING = plain_layout(0)
 _pack = Struct("7q").pack_into
 
 
 class ReduceStage(LastStage):
-    """The step of a reduce of `groups` at the end of walks, where all changes have one time.
-
-    The groups are added to the `marks` before they are changed.
-    """
+    """The step of a reduce of `groups` on walks, where all changes have one time."""
 
     def __init__(self, groups: Groups[Accumulators], form: OutputForm, marks: Marks) -> None:
-        self.groups, self.form, self.marks, self.states = groups, form, marks, (groups,)
+        self.groups, self.form, self.marks = groups, form, marks
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
@@ -42,36 +39,42 @@ class ReduceStage(LastStage):
 
 
 class ReduceLeg(Leg):
-    """Rows are added up in groups; `places` are those of the columns of the key, then of the arguments."""
+    """Rows are added up in groups; `places` are those of the columns of the key, then of the arguments.
+
+    The kernel begins a step with what the groups offer, and asks for one where that is too little.
+    """
 
     is_end = True
     tells = False
     goes_on = ()
-    layout = _NOTHING
 
     def __init__(self, stage: ReduceStage, places: At, reads: Reads) -> None:
         self._stage, self.reads, form = stage, reads, stage.form
+        self.states, self.marks, self.layout, self.made = (stage.groups,), stage.marks, form.plain, form.types
         self._places: Ints = np.array(places, np.int64).reshape(len(places), 2)
         self._key_form = form.layout.form_of(places[: form.keys])
         self._cells, self._output = NO_CELLS, NO_OUTPUT
 
     def more(self, groups: int) -> int:
         """See `Words.more`."""
-        return 0
+        return 1
 
     def words(self, place: int, edges: tuple[int, int], groups: int) -> list[int]:
         """See `Words.words`."""
         request = what_stays(self._stage.form, self._key_form, self._places)
-        return [REDUCE, *edges, groups, *request, *(0,) * (STEP - len(request))]
+        offer = self._stage.groups.offer.ctypes.data
+        return [REDUCE, *edges, groups, offer, *request, *(0,) * (STEP - len(request))]
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
         """See `Leg.asked`: a step, or room for its rows, for groups, or for cells."""
-        words, request, stage, cells = route.words, route.legs[number] + REQUEST, self._stage, self._cells
-        doing, at, groups = words.item(request + DOING), words.item(request + AT), stage.groups
+        words, request, stage = route.words, route.legs[number] + REQUEST, self._stage
+        if words.item(request + DOING) == ELSEWHERE:
+            return None
+        self._note(delta.times)
+        doing, at, groups, cells = words.item(request + DOING), words.item(request + AT), stage.groups, self._cells
         rows = words.item(route.edges[number] + LENGTH)
         if doing == IDLE:
             doing, at = OPENING, 0
-            stage.marks.add(stage.states)
             self._cells = cells = groups.begin(rows, delta.times)
             self._output = stage.form.room(cells, min(rows, groups.expected))
         elif doing != OPENING:
@@ -90,17 +93,33 @@ class ReduceLeg(Leg):
     def leave(self, route: Route, number: int) -> None:
         """See `Leg.leave`: what was begun is taken back."""
         at, groups = route.legs[number] + REQUEST + DOING, self._stage.groups
+        self._note(BEGINNING)
         if route.words.item(at) > IDLE:
             groups.rollback(groups.mark() - 1)
         self._cells, self._output = NO_CELLS, NO_OUTPUT
         route.give(at, ELSEWHERE)
 
-    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> list[Delta]:
-        """See `Leg.ended`: the changes of the groups' rows."""
-        if not rows:
-            return []
-        stage, output = self._stage, self._output
-        self._cells, self._output = NO_CELLS, NO_OUTPUT
-        stage.groups.end()
-        stage.rows, written = rows, route.words.item(route.legs[number] + REQUEST + WRITTEN)
+    def ended(self, route: Route, number: int, times: Ints | int) -> bool:
+        """See `Leg.ended`."""
+        request = route.legs[number] + REQUEST
+        self._note(times)
+        if self._cells is NO_CELLS or route.words.item(request + DOING) != IDLE:
+            return False
+        stage = self._stage
+        stage.groups.offer_next()
+        self._cells, stage.rows = NO_CELLS, route.words.item(route.edges[number] + LENGTH)
+        return True
+
+    def come(self, route: Route, number: int, times: Ints | int) -> list[Delta]:
+        """See `Leg.come`: the changes of the groups' rows."""
+        output, self._output = self._output, NO_OUTPUT
+        written = route.words.item(route.legs[number] + REQUEST + WRITTEN)
         return [output.delta(written, times)] if written else []
+
+    def _note(self, times: Ints | int) -> None:
+        """Take note of a step that the kernel has begun by itself."""
+        assert isinstance(times, int), "a leg is for changes of one time"
+        cells = self._stage.groups.begun(times)
+        if cells is not None:
+            assert isinstance(cells.output, Output), "nobody else offers room"
+            self._cells, self._output = cells, cells.output

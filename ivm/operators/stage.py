@@ -13,6 +13,7 @@ from ivm.trace.columns.computed import Computed
 from ivm.trace.delta import Delta, Layout, Source
 from ivm.trace.index.follower import Lookup
 from ivm.trace.route import Route, Words
+from ivm.trace.state import Marks, State
 
 Reads = Sequence[tuple[int, Sequence[int]]]
 """Groups of a delta, and columns of the source of each."""
@@ -117,8 +118,9 @@ class Leg(Words):
     somebody has to `finish` what it makes. It `splits` if rows may go through it in stretches, and `tells` if it has
     something to `begin` with.
 
-    It `is_end` if it is for the changes as a whole, and changes state: it says what has come of them when it has
-    `ended`. Where they do not all come to it at once, it has to `leave` them.
+    It `is_end` if it is for the changes as a whole, and changes `states`, which are added to the `marks` before: it
+    notes when it has `ended`, and says what has `come` of the changes. Where they do not all come to it at once, it has
+    to `leave` them. Behind an end there are only ends.
     """
 
     layout: Layout
@@ -130,6 +132,8 @@ class Leg(Words):
     makes = False
     is_last = False
     is_end = False
+    states: Sequence[State] = ()
+    marks: Marks | None = None
     splits = True
     tells = True
     made: Sequence[Physical] = ()
@@ -176,8 +180,12 @@ class Leg(Words):
     def leave(self, route: Route, number: int) -> None:
         """Do nothing with what comes on this walk."""
 
-    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> list[Delta]:
-        """What has come of so many changes at such times, where the leg `is_end`: one delta, or none."""
+    def ended(self, route: Route, number: int, times: Ints | int) -> bool:
+        """Whether a walk of changes at such times has passed this leg, which `is_end`."""
+        raise AssertionError("no other leg is an end")
+
+    def come(self, route: Route, number: int, times: Ints | int) -> list[Delta]:
+        """What has come of a walk that has `ended` here, and for whom there is no leg: one delta, or none."""
         raise AssertionError("no other leg is an end")
 
     def finish(self, route: Route, number: int, before: Delta, made: Delta) -> Delta:

@@ -166,14 +166,16 @@ class Walk:
 
 
 class LastStage(Stage):
-    """The last stage of walks that lead to it, which does nothing in Python: changes stay as they are.
+    """One of the last stages of walks that lead to it, which does nothing in Python: changes stay as they are.
 
-    Its leg does all with them that their only reader would, and what comes of that comes of the walk. `rows`: of how
-    many changes that was so, which else come of the walk themselves.
+    Its leg does all with them that their only reader would, and what comes of that comes of the walk, or goes on to the
+    next one. `rows`: of how many changes that was so, which else come of the walk themselves. `gives`: whether anything
+    comes of it.
     """
 
     is_light = True
     rows = 0
+    gives = True
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""
@@ -181,13 +183,18 @@ class LastStage(Stage):
 
 
 class Onward:
-    """Where walks may go on to: a stage, and the walks that do, by those that end before it."""
+    """Where walks may go on to: stages, and the walks that do, by those that end before them."""
 
-    def __init__(self, stage: LastStage) -> None:
-        self.stage = stage
-        self.walks: dict[Walk, Walk] = {}  # not of the stage, which they hold: all goes when nobody has this any more
+    def __init__(self, stages: Sequence[LastStage]) -> None:
+        self.stages = tuple(stages)
+        self.walks: dict[Walk, Walk] = {}  # not of the stages, which they hold: all goes when nobody has this any more
 
     def after(self, walk: Walk) -> Walk:
-        """A walk that goes on through the stage."""
-        longer = self.walks[walk] = Walk([*walk.stages, self.stage])
+        """A walk that goes on through the stages."""
+        longer = self.walks[walk] = Walk([*walk.stages, *self.stages])
         return longer
+
+    def begin(self) -> None:
+        """Nothing has gone through the stages yet."""
+        for stage in self.stages:
+            stage.rows = 0

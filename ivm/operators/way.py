@@ -20,10 +20,12 @@ from ivm.kernels.step.records import (
     TOLD,
 )
 from ivm.operators.stage import Leg
+from ivm.trace.columns.column import Ints
 from ivm.trace.delta import Delta, Group, Layout, Source
 from ivm.trace.helpers import LARGE, at_hand
 from ivm.trace.made import Made
 from ivm.trace.route import Route, listed_of, side_by_side
+from ivm.trace.state import Marks
 
 Key = tuple[int, Layout, int, int]
 """By what a way is found: the first stage, how columns are placed, flags of the form, what the stage else asks for."""
@@ -77,6 +79,9 @@ class Way:
         self.tells, self.makes = bool(self._telling), legs[0].makes
         self.is_ready = not (self.tells or legs[0].is_first)
         self._lays = self.tells or legs[0].extra > 0 or legs[-1].is_last
+        self._ends = [(number, leg) for number, leg in enumerate(legs) if leg.is_end]
+        self._states = [state for _, leg in self._ends for state in leg.states]
+        self._marks = legs[-1].marks
         self.begun: Begun | None = None
         """The walk that the next delta has begun already, if it is the one."""
         for _, leg, columns, _ in every:
@@ -109,24 +114,53 @@ class Way:
             routes = side_by_side(errands, route, listed, length, time)
             self._idle.append(route)
             return self.rest(routes, delta, [kept, listed])
-        return self._ended(route, delta, route.go(listed, 0, length, time), [kept, listed])
+        marks = self._marks
+        if marks is None:
+            return self._ended(route, delta, route.go(listed, 0, length, time), [kept, listed])
+        marked = len(marks)
+        marks.add(self._states)
+        return self._ended(route, delta, route.go(listed, 0, length, time, 1), [kept, listed], marked)
 
-    def _ended(self, route: Route, delta: Delta, said: int, kept: list[object]) -> list[Delta] | Iterator[Passed]:
-        """What comes of a delta along a route that has said something for the first time; see `run`."""
-        legs = self.legs
+    def _ended(
+        self, route: Route, delta: Delta, said: int, kept: list[object], marked: int = 0
+    ) -> list[Delta] | Iterator[Passed]:
+        """What comes of a delta along a route that has said something for the first time; see `run`.
+
+        `marked`: how many states were marked before those of the ends, if these are.
+        """
+        marks = self._marks
         while said == ASKS:
-            kept.append(self._asked(route, delta))
+            if marks is not None and not route.is_marked:
+                marked = len(marks)
+                marks.add(self._states)
+                route.mark()
+            else:
+                kept.append(self._asked(route, delta))
             said = route.go_on(delta.length)
-        if said < 0 or (self._found_by and route.at >= 0):
-            return self.rest([(route, said)], delta, kept, route)
-        if legs[-1].is_end:
-            passed = legs[-1].ended(route, len(legs) - 1, said, delta.times)
-        else:
+        passed = None if marks is None else self._come(route, said, delta.times, marks, marked)
+        if passed is None:
+            if said < 0 or (self._found_by and route.at >= 0):
+                return self.rest([(route, said)], delta, kept, route)
             passed = [self.result(route, delta)] if said else []
         if self._found_by or route.is_used:
             self.leave(route)
         self._idle.append(route)
         return passed
+
+    def _come(self, route: Route, said: int, times: Ints | int, marks: Marks, marked: int) -> list[Delta] | None:
+        """What has come of a walk that has passed some of the ends, behind the last of those; None if it has not.
+
+        Where nothing has come to the others, their state is not marked any more, if it is not of the first `marked`.
+        """
+        last = None
+        for place, end in enumerate(self._ends):
+            number, leg = end
+            if not leg.ended(route, number, times):
+                if said >= 0 and route.is_marked:
+                    marks.let_go(marked + place)
+                break
+            last = end
+        return None if last is None else last[1].come(route, last[0], times)
 
     def lend(self) -> Route:
         """A route that nobody walks."""
@@ -161,7 +195,8 @@ class Way:
         delta = delta.laid(self.key[1])
         for route, first_said in routes:
             said = first_said
-            self.legs[-1].leave(route, len(self.legs) - 1)
+            for number, leg in self._ends[:1]:
+                leg.leave(route, number)
             while said:
                 if said == ASKS:
                     kept.append(self._asked(route, delta))

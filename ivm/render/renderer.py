@@ -99,7 +99,8 @@ class Renderer(RenderContext):
 
     def given(self, deltas: Mapping[str, Delta]) -> dict[Node, Delta]:
         """What the nodes of tables are given of their changes, by name."""
-        found, sources = dict[Node, Delta](), self.sources
+        found: dict[Node, Delta] = {}
+        sources = self.sources
         for name, delta in deltas.items():
             if name in sources:
                 for width, node in sources[name].items():

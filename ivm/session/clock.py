@@ -33,6 +33,8 @@ class Clock:
         self._last: int | None = None  # the latest that was told; None: what the table has, if there is one
         self._written: int | None = None  # what the table has, if that is known
         self._read: tuple[object, bool] = None, False  # of a content of the catalog whether a view reads the clock
+        self.unread: object = None
+        """What exists, if no view of it reads the clock: then a commit may go without it."""
         self.ended = Event()
         """When there is nobody left for whom time could pass."""
         self._rows = plain_rows(CLOCK.fields)
@@ -68,10 +70,8 @@ class Clock:
 
     def commit(self, engine: Commits, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Commits.commit`: before them, the clock is brought up to date."""
-        commit, (known, is_read) = engine.commit, self._read
-        if also is not None:
-            commit, known, is_read = partial(engine.commit, also=also), self._catalog.content, also.reads_clock
-        if not (is_read if known is self._catalog.content else self._is_read()):
+        commit = engine.commit if also is None else partial(engine.commit, also=also)
+        if not (self._is_read() if also is None else also.reads_clock):
             return commit(changes, batch)
         self._begun(engine)
         self._last = now = self.present()
@@ -87,7 +87,7 @@ class Clock:
 
     def row(self, now: int) -> Located:
         """The table's row."""
-        made = None if self._rows is None else self._rows.batch(1, ((0,), (now,)), range(len(CLOCK.fields)))
+        made = None if self._rows is None else self._rows.row((0, now), range(len(CLOCK.fields)))
         assert made is not None, "numbers are plain"
         return made
 
@@ -95,6 +95,7 @@ class Clock:
         content = self._catalog.content
         if self._read[0] is not content:
             self._read = content, bool(self._catalog.users_of(CLOCK.name))
+            self.unread = None if self._read[1] else content
         return self._read[1]
 
     def _begun(self, engine: Commits) -> int | None:

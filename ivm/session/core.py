@@ -235,11 +235,15 @@ class Core:
                     for change in changes:
                         if change.times is not None:
                             check_times(change.table, change.times, engine.time)
-                    time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
+                    if self.clock.unread is self.catalog.content:
+                        time = engine.commit(changes, batch)
+                    else:
+                        time = self.clock.commit(engine, changes, batch)
+                    owed = engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
-        if settles and (owed > _OWED or engine.journal is not None or engine.listeners.are_waited_for):
+        if settles and (owed > _OWED or engine.journal is not None or engine.listeners.waited_for):
             self.settle()
         return time
 
@@ -255,7 +259,7 @@ class Core:
                 self.checkpoints.make_if_due()
         if self.engine.texts_owed > _OWED:
             self.tidy_texts(_OWED)
-        if self.engine.listeners.are_waited_for:
+        if self.engine.listeners.waited_for:
             self.engine.listeners.wait_for_room()
 
     def tidy_texts(self, left: int = 0) -> None:

@@ -23,7 +23,8 @@ class Listeners(WeakList[Subscription]):
     def __init__(self) -> None:
         super().__init__()
         self._of: dict[str, Audience] = {}
-        self._blocking = WeakList[Subscription]()
+        self.waited_for = WeakList[Subscription]()
+        """Those for whose room whoever commits is to wait."""
         self.reached = Reached()
         self.names = Names()
         self.delivered: list[Delivered] = []
@@ -44,12 +45,12 @@ class Listeners(WeakList[Subscription]):
             self._of = {view: those for view, those in self._of.items() if those or view == each.view}
         self._of[each.view].listened(each.chosen).hold(each)
         if each.wish.when_full == "block":
-            self._blocking.hold(each)
+            self.waited_for.hold(each)
 
     def let_go(self, each: Subscription) -> None:
         """One less; nothing happens if it is not there."""
         super().let_go(each)
-        self._blocking.let_go(each)
+        self.waited_for.let_go(each)
         if each.view in self._of:
             self._of[each.view].let_go(each)
 
@@ -105,13 +106,8 @@ class Listeners(WeakList[Subscription]):
         if self:  # else nobody asks
             self.reached.reach(time)
 
-    @property
-    def are_waited_for(self) -> bool:
-        """Whether whoever commits is to ask whether there is room."""
-        return bool(self._blocking)
-
     def wait_for_room(self) -> None:
         """Return when less waits than may, for those who wish that others wait for them."""
-        for reference in tuple(self._blocking):
+        for reference in tuple(self.waited_for):
             while (each := reference()) is not None and not each.has_room(_LOOK):
                 del each  # so that it ends where nobody else holds it

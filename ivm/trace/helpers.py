@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
-from ivm.trace.lessons import Lessons, here
+from ivm.trace.lessons import Lessons, Work, here
 
 LARGE = 1 << 14
 """Rows from which on it is worth it: handing an errand out takes some 30 microseconds."""
@@ -127,7 +127,7 @@ class Errands:
         self._lessons = lessons
         self.out: list[Errand[Any]] = []
         """Those that somebody may be at."""
-        self._before: tuple[Errands | None, Lessons | None] = None, None
+        self._before: Work = None, None
 
     def send(self, work: Callable[[], T]) -> Errand[T]:
         """Hand out some work. It must not matter to it what else is done until its result is taken."""
@@ -166,18 +166,19 @@ class Errands:
             self.out.pop()
 
     def __enter__(self) -> None:
-        self._before = here.errands, here.lessons
-        here.errands = self if self._helpers.threads > 1 else None
-        if self._lessons is not None:
-            here.lessons = self._lessons
+        self._before = before = here.work
+        here.work = (
+            self if self._helpers.threads > 1 else None,
+            before[1] if self._lessons is None else self._lessons,
+        )
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        here.errands, here.lessons = self._before
+        here.work = self._before
 
 
 def at_hand(rows: int) -> Errands | None:
     """By which this thread lets others help it with so many rows; None if it does them alone."""
-    errands: Errands | None = None if rows < LARGE else here.errands
+    errands: Errands | None = None if rows < LARGE else here.work[0]
     return errands
 
 

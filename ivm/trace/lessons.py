@@ -34,7 +34,7 @@ class Learner(Protocol):
 class Lessons(dict[Learner, Met]):
     """What the searches of one piece of work have met so far; as a context, who searches in this thread adds to it."""
 
-    _before: Lessons | None = None
+    _before: Work = (None, None)
 
     def teach(self) -> None:
         """Let all learn. May be interrupted, and called again: then one of them may have learned half of it."""
@@ -43,17 +43,21 @@ class Lessons(dict[Learner, Met]):
             learner.learn(met)
 
     def __enter__(self) -> None:
-        self._before, here.lessons = here.lessons, self
+        self._before = before = here.work
+        here.work = before[0], self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        here.lessons = self._before
+        here.work = self._before
+
+
+Work = tuple[Any, Lessons | None]
+"""What the work of a thread has at hand: who helps it (`ivm.trace.helpers`), and who learns from its searches."""
 
 
 class Here(threading.local):
-    """What the work of a thread has at hand: who learns from its searches, and who helps it (`ivm.trace.helpers`)."""
+    """The work of a thread, in one attribute, which each commit exchanges."""
 
-    lessons: Lessons | None = None
-    errands: Any = None
+    work: Work = (None, None)
 
 
 here = Here()
@@ -61,7 +65,7 @@ here = Here()
 
 def note(learner: Learner, searched: int, long: Ints | None) -> None:
     """A search of `learner` has met this; nothing happens if nobody collects it."""
-    lessons = here.lessons
+    lessons = here.work[1]
     if lessons is not None:
         met = lessons.setdefault(learner, Met())
         if searched:

@@ -123,6 +123,11 @@ class Marks(dict[State, Any]):
             if state not in self:
                 self[state] = state.mark()
 
+    def let_go(self, left: int) -> None:
+        """Take back that all but the first `left` are marked, of which nothing has been changed."""
+        while len(self) > left:
+            self.popitem()
+
     def rollback(self, left: int = 0) -> None:
         """Undo what was done to all but the first `left` states, last one first; if none is left, nobody learns."""
         if not left:

@@ -111,7 +111,7 @@ class Turns(RLock):
             if inside:
                 self.acquire()
             else:
-                if self._waiting or not self.acquire(blocking=False):
+                if self._waiting or not self.acquire(False):
                     self._queue()
                 self._begin()
             if self.refusal:

@@ -11,6 +11,7 @@ import numpy as np
 from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.memory.append import GIVEN, NO_MASK, append_updates
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, SOURCE, STRIDE, UNREADABLE, VALIDITY, WORDS
+from ivm.kernels.memory.updates import COLUMNS, LENGTH, ROOM
 from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.places import NONE
@@ -21,7 +22,10 @@ _pack = Struct("7q").pack_into
 
 
 class Updates:
-    """Columns, times and diffs of updates, which grow at their end. Nobody writes to those that are there."""
+    """Columns, times and diffs of updates, which grow at their end. Nobody writes to those that are there.
+
+    Kernels are told of them by words at an `address` (see `ivm.kernels.memory.updates`).
+    """
 
     def __init__(self, types: Sequence[SqlType]) -> None:
         widths = (2 if each.physical is Physical.WIDE else None for each in types)
@@ -30,12 +34,16 @@ class Updates:
             *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
         ]
         self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
-        self._kept: Ints = np.zeros((len(self._values), WORDS), np.int64)
+        words: Ints = np.zeros(COLUMNS + WORDS * len(self._values), np.int64)
+        self.address: int = words.ctypes.data
+        self._words, self._kept = words.data, words[COLUMNS:].reshape(len(self._values), WORDS)
         self._sources = SourcesByLayout(range(len(types)))
         self._given: Ints = np.zeros(GIVEN + SOURCE * len(types), np.int64)
-        self._room = 0
-        self.length = 0
+
+    @property
+    def length(self) -> int:
         """How many there are."""
+        return self._words[LENGTH]
 
     @property
     def nbytes(self) -> int:
@@ -55,17 +63,23 @@ class Updates:
 
     def _append(self, listed: list[Any], reads: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
         """The same, of columns as `Sources` says how they are read; UNREADABLE if they are not, and nothing is done."""
-        before, end = self.length, self.length + length
-        if end > self._room:
+        before = self._words[LENGTH]
+        end = before + length
+        if end > self._words[ROOM]:
             self._make_room(end)
         time, each = (times, 0) if isinstance(times, int) else (0, id(times))
         _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs), id(listed), NONE)
         while (said := int(append_updates(self._kept, reads, self._given))) <= NO_MASK:
-            self._begin_mask(NO_MASK - said)
-            self._make_room(end)
+            self.make_room(length, said)
         if said != UNREADABLE:
-            self.length = end
+            self._words[LENGTH] = end
         return said
+
+    def make_room(self, rows: int, lacks: int) -> None:
+        """Room for so many more, and what a kernel `lacks` (see `ivm.kernels.memory.append`), if it is a mask."""
+        if lacks <= NO_MASK:
+            self._begin_mask(NO_MASK - lacks)
+        self._make_room(self.length + rows)
 
     @property
     def times(self) -> Ints:
@@ -79,7 +93,7 @@ class Updates:
 
     def truncate(self, length: int) -> None:
         """Cut the tail off."""
-        self.length = min(self.length, length)
+        self._words[LENGTH] = min(self.length, length)
 
     def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
         """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
@@ -92,12 +106,12 @@ class Updates:
         if self._valid[column] is None:
             mask = Growable(np.dtype(np.bool_))
             mask.fill(True, self.length)
-            self._room = 0
+            self._words[ROOM] = 0
             self._valid[column] = mask
 
     def _make_room(self, length: int) -> None:
         """Room for so many updates."""
-        self._room = 0  # until everything has moved, and it is written down where to
+        self._words[ROOM] = 0  # until everything has moved, and it is written down where to
         growing = [each for each in (*self._values, *self._valid) if each is not None]
         for each in growing:
             each.length = self.length
@@ -106,4 +120,4 @@ class Updates:
             place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
         for place, mask in zip(self._kept, self._valid, strict=False):
             place[VALIDITY], place[BIT] = 0 if mask is None else mask.array.ctypes.data, -1
-        self._room = min(len(each.array) for each in growing)
+        self._words[ROOM] = min(len(each.array) for each in growing)

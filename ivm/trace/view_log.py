@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.catalog.types import Physical, SqlType
+from ivm.kernels.memory.updates import LOG_WORDS, RETRACTED, UPDATES
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import Array, Bools, Column, Ints, part_of
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
@@ -139,14 +140,17 @@ class ViewLog(State):
     since `since`, which stay. A compaction takes time in proportion to all of them, so it comes the more rarely the
     larger the view is, and not before half of them are of times up to `since`; it is done aside, bit by bit, in
     proportion to what is appended. Where no row is taken back it is found out first whether many are equal.
+
+    Kernels append too, once it is marked, by the `words` that tell of it (see `ivm.kernels.memory.updates`).
     """
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary) -> None:
-        self._types = tuple(types)
+        self.types = tuple(types)
         self._dictionary = dictionary
+        self.words: Ints = np.zeros(LOG_WORDS, np.int64)
+        self._view = self.words.data
         self._compaction: DistinctRows | _Compaction | None = None
-        self._retracted = 0  # since the last seal, or more: it only helps to guess
-        self.sealed = Sealed(self._types, Updates(self._types))
+        self.sealed = Sealed(self.types, Updates(self.types))
         self.indexes = LogIndexes()
         """What finds what is sealed by values, for who asks for few rows; a memo, too."""
 
@@ -156,11 +160,17 @@ class ViewLog(State):
 
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
-        self._retracted += self.sealed.updates.add(delta)
+        self._view[RETRACTED] += self.sealed.updates.add(delta)
+
+    def make_room(self, rows: int, lacks: int) -> None:
+        """Room for so many more updates; see `Updates.make_room`."""
+        self.sealed.updates.make_room(rows, lacks)
 
     def mark(self) -> int:
-        """Where the log ends now, to come back to with `rollback` before the next `seal`."""
-        return self.sealed.updates.length
+        """Where the log ends now, to come back to with `rollback` before the next `seal`; kernels are told where."""
+        updates = self.sealed.updates
+        self._view[UPDATES] = updates.address
+        return updates.length
 
     def rollback(self, mark: int) -> None:
         """Take back what was appended after `mark`; what is sealed stays."""
@@ -180,19 +190,19 @@ class ViewLog(State):
         if length == old.length and since == old.since:
             return
         self.edition += 1  # before it can be seen, and called again, that this is sealed
-        appended, last = length - old.length, old.last
+        appended, last, taken = length - old.length, old.last, self._view[RETRACTED]
         if appended and upper > last:
             last = upper - 1
         if old.merged is None:
-            kept, retracted, distinct = old.kept, old.retracted + self._retracted, old.is_distinct and not appended
-            self.sealed = Sealed(self._types, old.updates, length, since, last, kept, retracted, distinct)
+            kept, retracted, distinct = old.kept, old.retracted + taken, old.is_distinct and not appended
+            self.sealed = Sealed(self.types, old.updates, length, since, last, kept, retracted, distinct)
         else:
             merged, kept = old.merged
             merged.truncate(kept)
             merged.append(*old.updates.part(old.length, length), appended)
             self._compaction = None
-            self.sealed = Sealed(self._types, merged, kept + appended, since, last, kept, self._retracted, not appended)
-        self._retracted = 0
+            self.sealed = Sealed(self.types, merged, kept + appended, since, last, kept, taken, not appended)
+        self._view[RETRACTED] = 0  # before, it may be too many: they only help to guess
         self._compact(appended)
         if self.indexes:
             self.indexes.tidy(self.sealed.updates)
@@ -203,19 +213,19 @@ class ViewLog(State):
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Make an empty log what `segments` say. Error if they are of another kind."""
-        left, updates = Segments(segments), Updates(self._types)
+        left, updates = Segments(segments), Updates(self.types)
         found = left.take("log")
         for each in (found, *left.all_of("log")):
-            columns = each.columns(self._types, self._dictionary)
+            columns = each.columns(self.types, self._dictionary)
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
         since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
-        self.sealed = Sealed(self._types, updates, updates.length, since, last, kept, retracted, is_distinct=False)
+        self.sealed = Sealed(self.types, updates, updates.length, since, last, kept, retracted, is_distinct=False)
 
     def codes(self) -> Iterator[Array]:
         """Those of the texts in rows that are still there as of some time that can be read; see `State.codes`."""
         sealed = self.sealed
         columns, times, diffs = sealed.updates.part(0, sealed.length)
-        for column, type_ in zip(columns, self._types, strict=True):
+        for column, type_ in zip(columns, self.types, strict=True):
             if type_.physical is Physical.CODE:
                 yield from of_log(column.values, times, diffs, sealed.since)
 
@@ -237,7 +247,7 @@ class ViewLog(State):
             if sealed.length <= most or sealed.settled <= max(most, sealed.length // 2):
                 return
             columns, _, _ = sealed.updates.part(0, sealed.length)
-            compaction = _Compaction(sealed) if sealed.retracted else DistinctRows(columns, self._types, sealed.length)
+            compaction = _Compaction(sealed) if sealed.retracted else DistinctRows(columns, self.types, sealed.length)
         fuel = _FUEL * appended + _LEAST_FUEL
         if isinstance(compaction, DistinctRows):
             if not compaction.work(fuel):
@@ -253,7 +263,7 @@ class ViewLog(State):
         made, length, kept = compaction.made, compaction.made.length, compaction.settled
         _, _, diffs = made.part(kept, length)
         retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and length == compaction.kept
-        self.sealed = Sealed(self._types, made, length, sealed.since, sealed.last, kept, retracted, distinct)
+        self.sealed = Sealed(self.types, made, length, sealed.since, sealed.last, kept, retracted, distinct)
 
 
 def _settled(updates: Updates, length: int, since: int) -> int:

@@ -41,9 +41,10 @@ class Counted:
         self.ended = self.left = 0
         ended, leave = ReduceLeg.ended, ReduceLeg.leave
 
-        def counting_ended(leg, route, number, rows, times):
-            self.ended += rows > 0
-            return ended(leg, route, number, rows, times)
+        def counting_ended(leg, route, number, times):
+            has_ended = ended(leg, route, number, times)
+            self.ended += has_ended
+            return has_ended
 
         def counting_leave(*arguments):
             self.left += 1

@@ -53,6 +53,7 @@ class Shard(Engine):
         self, compiler: Compiler | None, history: History, *, sharing: bool = True, helpers: Helpers | None = None
     ) -> None:
         super().__init__(compiler, history, sharing=sharing, helpers=helpers)
+        self.renderer.graph.gives = True
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""

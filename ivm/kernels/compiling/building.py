@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from ivm.kernels.compiling.archive import Entry, key, open_archive, path_for, write_archive
-from ivm.kernels.compiling.sources import FOLDER, size
+from ivm.kernels.compiling.sources import FOLDER, shared, size
 from ivm.kernels.compiling.targets import Target
 
 Kernel = tuple[str, str]
@@ -26,6 +26,7 @@ Kernel = tuple[str, str]
 
 LIST = FOLDER / "signatures.txt"
 _MOST_PROCESSES = 6  # each takes some 550 MB
+_ALIKE = 0.8
 
 # How a process that compiles begins. The package is given a name and a place, and its own imports are left out: they
 # need not be installed yet. The pool does not end its processes where it is killed itself.
@@ -97,16 +98,12 @@ def _kept(path: Path, code: Path, wanted: Mapping[Kernel, str]) -> dict[Kernel, 
 def _compiled(
     kernels: Sequence[Kernel], target: Target, tell: Callable[[str], None], processes: int
 ) -> tuple[dict[Kernel, Entry], list[str]]:
-    """Compile kernels, those of a module in one process, since they call the same ones."""
-    modules: dict[str, list[Kernel]] = {}
-    for kernel in kernels:
-        modules.setdefault(kernel[0].rpartition(".")[0], []).append(kernel)
     done: dict[Kernel, Entry] = {}
     wrong: list[str] = []
     begin = _BEGIN.format(cpu=target.cpu, package=str(FOLDER.parent))
-    with ProcessPoolExecutor(min(processes, len(modules)), get_context("spawn"), exec, (begin,)) as pool:
-        largest_first = sorted(modules, key=size, reverse=True)
-        sizes = {pool.submit(compile_all, modules[module]): size(module) for module in largest_first}
+    tasks = _tasks(kernels)
+    with ProcessPoolExecutor(min(processes, len(tasks)), get_context("spawn"), exec, (begin,)) as pool:
+        sizes = {pool.submit(compile_all, task): sum(size(_module(each)) for each in task) for task in tasks}
         whole, so_far = sum(sizes.values()), 0
         for answers in as_completed(sizes):
             so_far += sizes[answers]
@@ -121,6 +118,22 @@ def _compiled(
                 wrong.append(f"a process that compiles has ended: {error}")
                 break
     return done, wrong
+
+
+def _tasks(kernels: Sequence[Kernel]) -> list[list[Kernel]]:
+    """Kernels that one process compiles, since they are made of the same parts, which it compiles once; large ones
+    first. They are those of modules of about one size, which share most of their text.
+    """
+    tasks: dict[str, list[Kernel]] = {}
+    for kernel in sorted(kernels, key=lambda each: size(_module(each)), reverse=True):
+        module = _module(kernel)
+        alike = (first for first in tasks if shared(module, first) >= _ALIKE * size(first))
+        tasks.setdefault(next(alike, module), []).append(kernel)
+    return list(tasks.values())
+
+
+def _module(kernel: Kernel) -> str:
+    return kernel[0].rpartition(".")[0]
 
 
 def compile_all(kernels: Sequence[Kernel]) -> list[tuple[Kernel, Entry | str]]:

@@ -37,6 +37,12 @@ def size(module: str, folder: Path = FOLDER) -> int:
     return sum(len(_text(name, folder)) for name in _with_imports(module, folder))
 
 
+def shared(one: str, other: str, folder: Path = FOLDER) -> int:
+    """How much text two modules have in common, with all that they import of the kernels."""
+    both = _with_imports(one, folder) & _with_imports(other, folder)
+    return sum(len(_text(name, folder)) for name in both)
+
+
 @cache
 def environment() -> str:
     """What else machine code depends on: versions of compiler, Python and numpy, and the kind of machine."""

@@ -70,28 +70,55 @@ def append_updates(columns: Ints, reads: Ints, given: Ints) -> Word:
 
     The last two columns are times and diffs. Nothing is done if a column has no mask for its NULLs, or UNREADABLE.
     """
-    length, rows, count = given[LENGTH], given[ROWS], len(columns) - 2
-    wrong = lay_given(columns[:count], reads, given, 0)
+    if not laid(reads, given, 0):
+        return np.int64(UNREADABLE)
+    times, time_step = _lies(given[TIMES])
+    diffs, diff_step = _lies(given[DIFFS])
+    return add_updates(
+        columns, reads, address_of(given) + 8 * GIVEN, given[LENGTH], given[ROWS], given[TIME], times, time_step, diffs,
+        diff_step,
+    )  # fmt: skip
+
+
+@part()
+def _lies(array: Word) -> tuple[Word, Word]:
+    """Where the items of an array of numpy lie, of which this is the `id`, and how far apart; zeros of none."""
+    if array == 0:
+        return np.int64(0), np.int64(0)
+    return data_of(array), stride_of(array, 0)
+
+
+@part()
+def add_updates(
+    columns: Ints, reads: Ints, sources: Word, length: Word, rows: Word, time: Word, times: Word, time_step: Word,
+    diffs: Word, diff_step: Word,
+) -> Word:  # fmt: skip
+    """What `append_updates` does, of sources that stand at an address.
+
+    So do times and diffs, int64 so many bytes apart; 0: all have this time, or are one.
+    """
+    count = len(columns) - 2
+    reads = reads[:count]
+    wrong = lacking(columns[:count], reads, sources)
     if wrong != DONE:
         return wrong
-    append_all(columns[:count], reads, given)
-    _numbers(columns[count, ADDRESS] + 8 * length, rows, given[TIMES], given[TIME])
-    diffs = columns[count + 1, ADDRESS] + 8 * length
-    _numbers(diffs, rows, given[DIFFS], np.int64(1))
+    append_all(columns[:count], reads, sources, length, rows)
+    _numbers(columns[count, ADDRESS] + 8 * length, rows, times, time_step, time)
+    to = columns[count + 1, ADDRESS] + 8 * length
+    _numbers(to, rows, diffs, diff_step, np.int64(1))
     retracted = np.int64(0)
-    if given[DIFFS] != 0:
+    if diffs != 0:
         for row in range(rows):
-            retracted += np.int64(load(diffs + 8 * row, np.int64(0)) < 0)
+            retracted += np.int64(load(to + 8 * row, np.int64(0)) < 0)
     return retracted
 
 
 @part()
-def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
-    """Copy the int64 of an array of numpy, of which `array` is the `id`, or `each` so often if that is 0."""
-    if array == 0:
+def _numbers(to: Word, rows: Word, source: Word, stride: Word, each: Word) -> None:
+    """Copy int64 that lie at an address, so many bytes apart, or `each` so often if that is 0."""
+    if source == 0:
         _fill(to, rows, 8, each)
         return
-    source, stride = data_of(array), stride_of(array, 0)
     for row in range(rows):
         store(to + 8 * row, load(source + stride * row, np.int64(0)))
 
@@ -118,13 +145,18 @@ def copy_rows(source: Ints, rows: Ints, columns: Ints, room: Ints, places: Ints)
 
 
 @part()
-def lay_given(columns: Ints, reads: Ints, given: Ints, least: Word) -> Word:
-    """Lay down the sources, `least` or more; DONE, UNREADABLE, or what says which column has no mask."""
-    sources, count, wrong = address_of(given) + 8 * GIVEN, np.int64(least), np.int64(DONE)
+def laid(reads: Ints, given: Ints, least: Word) -> bool:
+    """Write the sources down, `least` or more; False if some cannot be read."""
+    count = np.int64(least)
     for c in range(len(reads)):
         count = max(count, reads[c, 0] + 1)
-    if not lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count]):
-        return np.int64(UNREADABLE)
+    return lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count])
+
+
+@part()
+def lacking(columns: Ints, reads: Ints, sources: Word) -> Word:
+    """DONE, UNREADABLE, or what says which column has no mask."""
+    wrong = np.int64(DONE)
     for c in range(len(reads)):
         if reads[c, 0] < 0:
             continue
@@ -137,9 +169,8 @@ def lay_given(columns: Ints, reads: Ints, given: Ints, least: Word) -> Word:
 
 
 @part()
-def append_all(columns: Ints, reads: Ints, given: Ints) -> None:
+def append_all(columns: Ints, reads: Ints, sources: Word, length: Word, rows: Word) -> None:
     """Copy the values that come to each column, and which of them are NULL."""
-    sources, length, rows = address_of(given) + 8 * GIVEN, given[LENGTH], given[ROWS]
     for c in range(len(reads)):
         source = reads[c, 0]
         if source < 0:

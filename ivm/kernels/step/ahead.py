@@ -7,7 +7,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.memory.at import ints_at
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.step.records import AT, CHUNK, FIRST, HEAD, LENGTH, LISTED, STRIDED, TIME, TOLD
+from ivm.kernels.step.records import AT, CHUNK, FIRST, HEAD, LENGTH, LISTED, MARKED, STRIDED, TIME, TOLD
 from ivm.kernels.step.walk import go_along, open_route, take_chunk
 from ivm.kernels.types import Bools, Ints
 
@@ -46,7 +46,7 @@ def walk_ahead(
             due[step], member[SAID] = 1, NOT_BEGUN
             continue
         delta, route = coming[member[COMES]], ints_at(member[ROUTE], member[WORDS])
-        route[TIME], route[AT], route[TOLD] = delta[AT_TIME], 0, 0
+        route[TIME], route[MARKED], route[AT], route[TOLD] = delta[AT_TIME], 0, 0, 0
         route[CHUNK], route[LISTED] = arenas[count], delta[GIVEN]
         route[HEAD + FIRST], route[HEAD + LENGTH] = 0, delta[ROWS]
         take_chunk(route)

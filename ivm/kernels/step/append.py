@@ -15,10 +15,10 @@ from ivm.kernels.hashing.block import LAST as LAST_KEY
 from ivm.kernels.hashing.block import ROWS as ROWS_INDEXED
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.packed import extend_by
-from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, append_all, lay_given, store
+from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, append_all, lacking, laid, store
 from ivm.kernels.memory.at import address_of, int32s_at, ints_at, load, words_at
 from ivm.kernels.memory.in_place import COUNT, PAGE_BITS, PAGES, PAGES_ROOM, STARTS, STARTS_ROOM
-from ivm.kernels.memory.places import ADDRESS, ROOM, STRIDE, VALID_ROOM, VALIDITY
+from ivm.kernels.memory.places import ADDRESS, ROOM, STRIDE, UNREADABLE, VALID_ROOM, VALIDITY
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.types import Ints
@@ -54,7 +54,10 @@ def append_rows(
     those take them that have all rows so far, and can. `pieces`: those of which the rows are the next one; none, if
     they lie in none. The piece's columns lie at `lying`, and become pieces of those columns that are `told`.
     """
-    wrong = lay_given(columns, reads, given, 1 if len(keys) else 0)
+    sources = address_of(given) + 8 * GIVEN
+    if not laid(reads, given, 1 if len(keys) else 0):
+        return np.int64(UNREADABLE)
+    wrong = lacking(columns, reads, sources)
     if wrong != DONE:
         return wrong
     first, rows = given[LENGTH], given[ROWS]
@@ -71,7 +74,7 @@ def append_rows(
         said = _take(keys[0], given, False)
         if said not in (TAKEN, TAKEN_ON):
             return np.int64(KEYED + said)
-    append_all(columns, reads, given)
+    append_all(columns, reads, sources, first, rows)
     if len(pieces) and rows > 0:
         _put_piece(columns, told if is_like else told[:0], lying, pieces, end)
     if len(words):

@@ -5,9 +5,9 @@ copy of a route is another one. What lies elsewhere is told of by its address.
 
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
 what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, a
-LOOK_UP_GROUPS, a look-up by a BOUND, or a DELAY. The last one may be a REDUCE, behind which nothing is told of the
-edge: what it makes lies elsewhere. The only one may be a RACE, from which *lines* of legs lead on, one for each way:
-all rows go one of them.
+LOOK_UP_GROUPS, a look-up by a BOUND, or a DELAY. The last ones may be *ends*, which change state: a REDUCE, behind
+which the edge tells of the rows that it shows, or a SINK, which adds them to the log of a view. The only one may be a
+RACE, from which *lines* of legs lead on, one for each way: all rows go one of them.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -21,15 +21,17 @@ from ivm.kernels.memory.frame import HEAD as LOOP_HEAD
 from ivm.kernels.memory.places import SOURCE
 
 (
-    LEGS, TABLE, OWN_LEGS, OWN_TABLE, MOST, NONE, ARENA, ARENA_END, REACHED, WANTED, TIME, AT, TOLD, CHUNK, LISTED,
-) = range(15)  # fmt: skip
-HEAD = 15
+    LEGS, TABLE, OWN_LEGS, OWN_TABLE, MOST, NONE, ARENA, ARENA_END, REACHED, WANTED, TIME, MARKED, AT, TOLD, CHUNK,
+    LISTED,
+) = range(16)  # fmt: skip
+HEAD = 16
 """How many legs there are, and the place of a table of their places, both of the line that a race has chosen, or the
 route's own, which stand behind them; how many rows a look-up finds at once, unless those of one key are more; the `id`
 of None; where the arena begins and ends, in bytes, up to where it was needed so far, if nothing were taken from its
 end, and how many words it lacks.
 
-Then what is new each time: the time of all rows, if they have one; the leg to go on with, below zero once all is done;
+Then what is new each time: the time of all rows, if they have one; whether the state of the route's ends is marked, so
+that they may change it, and need not ask; the leg to go on with, below zero once all is done;
 whether a search has met enough for an index to learn from; the `id` of the array that is the arena from now on, and
 that of a list of arrays that the first edge is of, 0 each once that is written down. The list has of each group its
 places and its references, then times and diffs, None where there are none. The first edge follows the head."""
@@ -38,7 +40,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE, BOUND = range(7)
+LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE, BOUND, SINK = range(8)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -100,8 +102,13 @@ somebody asked. Where the `meta` of the tree lies; the `id`s of the dictionary's
 which number, dead behind which stamp, where deaths lie, or 0; where the columns of these rows lie. Behind it a word for
 each array that may go along."""
 
-REQUEST = 4
-"""Of a reduce, which ends a route: what is asked of its groups (see `groups.step`), which Python begins."""
+OFFER, REQUEST = 4, 5
+"""Of a reduce: where lies what its groups offer (see `groups.offer`), and what is asked of them (see `groups.step`)."""
+
+LOG, READ_AT, READ_COLUMNS, IS_LEFT, LACKS, APPENDED, SINK_LEG = range(4, 11)
+"""Of a sink: where the words of its log lie (see `memory.updates`); where it is told of each of so many columns in
+which group it is read, and under which number there; whether the rows are for Python; what the log lacked, where the
+leg has asked for it (see `memory.append`); how many rows it has added."""
 
 WAYS, FEW, WAY, WINNERS, MET, RACE_LEG = range(4, 10)
 LINE_LEGS, LINE_TABLE, RACED_ARRANGED, SEARCHING = range(4)

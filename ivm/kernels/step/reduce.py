@@ -1,12 +1,17 @@
-"""A leg that ends a walk: rows are added up in the groups of their keys, and the updates follow that these show."""
+"""A leg that is an end: rows are added up in the groups of their keys, and the updates follow that these show."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.block import META, PHASE, ROWS, UNTOUCHED
+from ivm.kernels.groups.block import BLOCK_WORDS, KEY_WORDS, META, PHASE, ROWS, UNTOUCHED
+from ivm.kernels.groups.offer import OFFER as OFFER_WORDS
+from ivm.kernels.groups.offer import be_whole, begin_offered
 from ivm.kernels.groups.step import (
+    BLOCK,
+    CAPACITY,
+    COLUMN_COUNT,
     DIFFS,
     DONE,
     IDLE,
@@ -14,32 +19,36 @@ from ivm.kernels.groups.step import (
     NO_MEMORY,
     NO_SLOTS,
     OPENING,
+    OUTPUT_COUNT,
+    OUTPUT_WORDS,
     READ_COUNT,
     READS,
+    ROOM,
     STAGE,
+    WRITTEN,
     go_on,
 )
 from ivm.kernels.memory.at import address_of, data_of, ints_at, length_of, words_at
-from ivm.kernels.memory.places import UNREADABLE, are_readable
+from ivm.kernels.memory.places import PLACES, REFERENCES, UNREADABLE, WORDS, are_readable
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.step.records import ASKS, ELSEWHERE, GROUPS, IN, LENGTH, REQUEST
+from ivm.kernels.step.records import ASKS, ELSEWHERE, FIRST, GROUPS, IN, LENGTH, MARKED, OFFER, OUT_EDGE, REQUEST, TIMES
 from ivm.kernels.step.records import DIFFS as EDGE_DIFFS
 from ivm.kernels.types import Ints
 
 
 @part(counted=True)
 def reduce_rows(route: Ints, leg: Word, is_all: bool) -> Word:
-    """Step the groups by all rows of the edge, which has one time: how many rows these are.
+    """Step the groups by all rows of the edge, which has one time: how many updates follow.
 
     `is_all`: nothing else is to come along the route. Cost: see `step_groups`.
     """
-    edge, request = route[leg + IN], route[leg + REQUEST :]
+    edge, request, offer = route[leg + IN], route[leg + REQUEST :], ints_at(route[leg + OFFER], OFFER_WORDS)
     sources = address_of(route) + 8 * (edge + GROUPS)
     if not is_all or request[STAGE] == ELSEWHERE:
         return np.int64(ELSEWHERE)
     if not are_readable(words_at(data_of(request[READS]), request[READ_COUNT], 2), sources):
         return np.int64(UNREADABLE)
-    if request[STAGE] == IDLE:
+    if request[STAGE] == IDLE and (route[MARKED] == 0 or not begin_offered(offer, request, route[edge + LENGTH])):
         return np.int64(ASKS)
     if request[STAGE] == OPENING and not _are_rows_told(route[edge + LENGTH], request[MEMORY]):
         return np.int64(ASKS)
@@ -47,7 +56,21 @@ def reduce_rows(route: Ints, leg: Word, is_all: bool) -> Word:
     said = go_on(request, sources, np.int64(0))
     if said in (NO_SLOTS, NO_MEMORY):
         return np.int64(ASKS)
-    return route[edge + LENGTH] if said == DONE else np.int64(ELSEWHERE)
+    if said != DONE:
+        return np.int64(ELSEWHERE)
+    be_whole(offer)
+    _tell_edge(route, route[leg + OUT_EDGE], request)
+    return request[WRITTEN]
+
+
+@part()
+def _tell_edge(route: Ints, edge: Word, request: Ints) -> None:
+    """The edge behind the leg: the updates that follow, which lie in the room of the request."""
+    room, width = data_of(request[ROOM]), ints_at(data_of(request[BLOCK]), BLOCK_WORDS)[KEY_WORDS]
+    before = WORDS * request[COLUMN_COUNT] + request[OUTPUT_COUNT]
+    route[edge + FIRST], route[edge + LENGTH], route[edge + TIMES] = 0, request[WRITTEN], 0
+    route[edge + EDGE_DIFFS] = room + 8 * (before + 2 * request[CAPACITY] * (request[OUTPUT_WORDS] + width))
+    route[edge + GROUPS + PLACES], route[edge + GROUPS + REFERENCES] = room, 0
 
 
 @part()

@@ -36,12 +36,14 @@ from ivm.kernels.step.records import (
     RACE,
     REACHED,
     REDUCE,
+    SINK,
     STARTED,
     STRIDED,
     TABLE,
     TIMES,
 )
 from ivm.kernels.step.reduce import reduce_rows
+from ivm.kernels.step.sink import append_rows
 from ivm.kernels.types import Ints
 
 _ITEMS = object.__basicsize__ + 8
@@ -104,6 +106,8 @@ def _pass(route: Ints, leg: Word, at: Word) -> Word:
         return meet_rows(route, leg)
     if route[leg + KIND] == REDUCE:
         return reduce_rows(route, leg, _with_more(route, at) < 0)
+    if route[leg + KIND] == SINK:
+        return append_rows(route, leg, _with_more(route, at) < 0)
     return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)
 
 

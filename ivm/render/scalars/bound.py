@@ -116,8 +116,8 @@ class LoopLeg(Leg):
         """See `Leg.begin`: where memos lie, what is kept of functions, and what has no compiled form."""
         words, leg = route.words, route.legs[number]
         at = leg + LOOP_LEG + 2 * self._first_kept + 1
-        for read, source in zip(self._kept, sources, strict=True):
-            values = source.values_of(*read)
+        for place, read in enumerate(self._kept):
+            values = sources[place].values_of(*read)
             words[at] = _NOWHERE.ctypes.data if values is None else values.address
             at += 2
         if not self._further:
@@ -129,7 +129,7 @@ class LoopLeg(Leg):
         return arrays
 
     def _asked(self, delta: Delta) -> list[Array]:
-        arrays = list[Array]()
+        arrays: list[Array] = []
         for memo in self._bound.loop.arguments.memos:
             memo.cover()
             arrays.append(memo.states)

@@ -18,7 +18,7 @@ Apply = Callable[..., Column]
 Each = TypeVar("Each")
 
 MOST = 1 << 20
-"""Bytes of texts from which on a scratch is thrown away."""
+"""Bytes of texts from which on a scratch is thrown away, as soon as one is asked for."""
 
 
 class ScratchTexts:
@@ -56,17 +56,12 @@ class Context:
         self._scratch: Context | None = None
 
     def scratch(self) -> Context:
-        """The one at hand; what has codes of it is known until `tidy`."""
+        """A scratch for who computes something now; another one once this one holds much."""
         scratch = self._scratch
-        if scratch is None:
+        if scratch is None or scratch.dictionary.weight > MOST:
             dictionary = TextDictionary()
             scratch = self._scratch = Context(dictionary, ScratchTexts(dictionary, self.dictionary))
         return scratch
-
-    def tidy(self) -> None:
-        """Throw the scratch away if it holds much."""
-        if self._scratch is not None and self._scratch.dictionary.weight > MOST:
-            self._scratch = None
 
     @property
     def remembers(self) -> bool:

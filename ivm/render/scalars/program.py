@@ -227,7 +227,6 @@ class Piece(Stage):
         interpreted, _ = self._of(wanted)
         wanted = self._texts.bits_of(wanted)
         passed = interpreted.run(self._texts.bound(delta, wanted) if wanted else delta)
-        self._context.tidy()
         yield NOTHING if isinstance(passed, bool) else self._project(delta, *passed)
 
     def variant(self, delta: Delta) -> int:

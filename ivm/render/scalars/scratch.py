@@ -89,9 +89,7 @@ def memo_of(call: Call, context: Context, interpreter: Interpreter) -> tuple[Tex
         evaluate = compute_each(key, own, interpreter)
 
         def compute(codes: Array) -> Column:
-            found = dense(evaluate(Rows(delta_of([Column(codes)], 0, None))), len(codes))
-            own.tidy()
-            return found
+            return dense(evaluate(Rows(delta_of([Column(codes)], 0, None))), len(codes))
 
         return TextMemo(own.dictionary, compute, key.type.physical)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ivm.catalog.types import SqlType
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.growable import HotColumn
-from ivm.trace.text.texts import Texts, arrow_texts
+from ivm.trace.text.texts import Texts, arrow_texts, places_in
 
 MOST_KEPT = 4
 """For how many functions of one column a store keeps values; codes serve any number."""
@@ -57,11 +57,11 @@ def compute(arrays: Sequence[pa.Array], function: TextFunction) -> Column:
 def _computed(array: pa.Array, function: TextFunction) -> Column:
     if not pa.types.is_dictionary(array.type):
         return function.of_texts(arrow_texts(array))
-    if len(array.dictionary) > 2 * len(array):
+    if len(array.dictionary) >= 2 * len(array):
         return function.of_texts(arrow_texts(array.dictionary_decode()))
     texts, indices = arrow_texts(array.dictionary), array.indices
     if indices.null_count == 0:
-        return function.of_texts(texts).take(indices.to_numpy())
+        return function.of_texts(texts).take(places_in(indices.buffers()[1], indices))
     # What the function says of NULL is its own affair.
     known = concat([function.of_texts(texts), function.of_texts(arrow_texts(pa.nulls(1, pa.string())))])
     return known.take(indices.cast(pa.int64()).fill_null(len(texts)).to_numpy())

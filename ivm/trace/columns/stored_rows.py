@@ -24,7 +24,7 @@ class StoredRows(Source):
         self._gathered: dict[Read, Column] = {}
         self._places: Ints = np.zeros((columns.wanted.most, WORDS), np.int64)
         self._copies: list[Ints | None] = []
-        self._told = set[int]()
+        self._told: set[int] = set()
         self._is_few = isinstance(rows, np.ndarray) and len(rows) <= MOST_ROWS
 
     def places(self, columns: Iterable[int]) -> Ints:

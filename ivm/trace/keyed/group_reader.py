@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ivm.kernels.groups.block import BLOCK_WORDS, KEY_WORDS, USED
+from ivm.kernels.groups.offer import OFFER, VERSION
 from ivm.kernels.types import Int32s
 from ivm.trace.columns.column import Array, Ints
 from ivm.trace.columns.growable import Growable
@@ -26,13 +27,23 @@ Found = TypeVar("Found")
 class Written(Generic[Form]):
     """Groups as their readers see them, with keys of `width` words; see `ivm.trace.keyed.groups.Groups`.
 
-    `version` is odd while something is written: who reads without a lock reads again if it was, or has changed.
+    `offer` are words of which kernels know (see `ivm.kernels.groups.offer`).
     """
 
     def __init__(self, width: int, fields: Form) -> None:
         self.width = width
-        self.version = 0
+        self.offer: Ints = np.zeros(OFFER, np.int64)
+        self._view = self.offer.data
         self._store = empty_store(width, fields)
+
+    @property
+    def version(self) -> int:
+        """Odd while something is written: who reads without a lock reads again if it was, or has changed."""
+        return self._view[VERSION]
+
+    @version.setter
+    def version(self, version: int) -> None:
+        self._view[VERSION] = version
 
     @property
     def used(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -190,6 +190,16 @@ class GroupKeys:
     dictionary: TextDictionary
 
 
+class Room(Protocol):
+    """In which a step makes its rows: the array `room`."""
+
+    room: Ints
+
+    def is_free(self) -> bool:
+        """Whether nobody has anything any more of what was made there."""
+        ...
+
+
 class Cells:
     """What a step touches: a cell is a group at one time; cells are numbered in the order of their times.
 
@@ -204,7 +214,7 @@ class Cells:
 
     def __init__(self, rows: int, times: Ints | int) -> None:
         self.after = NO_FIELDS
-        self.output: Any = None
+        self.output: Room | None = None
         self.begin(rows, times, np.empty(_cell_words(rows, 0 if isinstance(times, int) else rows), np.int64))
 
     def make_room(self, rows: int) -> None:
@@ -218,10 +228,15 @@ class Cells:
         if _cell_words(rows, many) > len(memory):
             return False
         _BEGIN.pack_into(memory.data, 0, UNTOUCHED, 0, 0, rows, many)
-        self.memory, self.times = memory, times
+        self.memory = memory
+        self.renew(times)
+        return True
+
+    def renew(self, times: Ints | int) -> None:
+        """Be the cells of another step, at these times, of which kernels know, or will."""
+        self.times = times
         self.row_cell = self.slot = self.previous = NO_SLOTS
         self._jumps: Int32s | None = None
-        return True
 
     def __len__(self) -> int:
         return self.memory.item(CELLS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from struct import Struct
 
 import numpy as np
 
 from ivm.catalog.types import SqlType
 from ivm.kernels.groups.block import FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
+from ivm.kernels.groups.offer import IS_OFFERED, IS_OPEN, VERSION
 from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
 from ivm.trace.columns.column import Array, Ints, readonly, readonly_times
@@ -36,6 +38,7 @@ _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
 _MOST_SPARE = 1 << 13
 """How many words of a step are kept for another one."""
+_pack = Struct("7q").pack_into
 
 
 class Groups(Written[Form], State):
@@ -44,6 +47,9 @@ class Groups(Written[Form], State):
     A step opens the groups that it touches: `open` gives their cells, `put` takes the new fields of each cell. Until
     the next step lookups see them as of the cells' times; then they become the groups' and the groups' own are kept
     beside them, so that any number of steps can be rolled back. `seal` forgets groups all of whose fields are zero.
+
+    What a step has used is offered to the next one, the first of a commit: a kernel may begin that by itself, once the
+    groups are marked, and notes so; `begun` takes note of it.
     """
 
     def __init__(self, keys: Sequence[tuple[SqlType, bool]], fields: Form, dictionary: TextDictionary) -> None:
@@ -56,6 +62,7 @@ class Groups(Written[Form], State):
         self.expected = _SMALL
         """For how many cells a step that does not know better gets memory at first."""
         self._spare: Cells | None = None
+        self._offered, self._offers = NO_CELLS, False
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
@@ -91,14 +98,29 @@ class Groups(Written[Form], State):
 
     def begin(self, rows: int, times: Ints | int) -> Cells:
         """A step of so many rows whose times ascend, without cells so far. Its groups are written until `end`."""
+        self._view[IS_OFFERED] = 0
         batch, self._spare = self._spare, None
         if batch is None or not batch.begin(rows, times, batch.memory):
             batch = Cells(rows, times)
-        self.version |= 1
+        self._view[VERSION] |= 1
         if self._steps:
             self._fold(self._last)
         self._steps.append(batch)
         return batch
+
+    def begun(self, time: int) -> Cells | None:
+        """The step at a time that a kernel has begun with what was offered, if it has since this was last asked."""
+        if not self._view[IS_OPEN]:
+            return None
+        cells, self._spare = self._offered, None
+        cells.renew(time)
+        self._steps.append(cells)
+        self._view[IS_OPEN] = 0
+        return cells
+
+    def offer_next(self) -> None:
+        """Offer what the last step has used to that of the next commit; to be said of each that is sealed."""
+        self._offers = True
 
     def block(self) -> Ints:
         """The control block of kernels, until the next step, or `make_room`."""
@@ -113,6 +135,7 @@ class Groups(Written[Form], State):
 
     def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
         """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
+        self._view[IS_OFFERED] = 0  # of other fields
         self.version |= 1
         self._fold(self._last)
         self.end()
@@ -133,6 +156,9 @@ class Groups(Written[Form], State):
     def rollback(self, mark: int) -> None:
         """Take back all steps but the first `mark`. Cost: a random access a cell."""
         self.version |= 1
+        if self._view[IS_OPEN]:
+            undo_cells(self._store.block(), self._offered.memory, self._offered.after)
+            self._view[IS_OPEN] = 0
         while len(self._steps) > mark:
             step, block = self._steps[-1], self._store.block()
             if isinstance(step, Cells):
@@ -145,7 +171,9 @@ class Groups(Written[Form], State):
 
     def seal(self, upper: int, since: int) -> None:
         """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
-        self.version |= 1
+        view = self._view
+        view[VERSION] |= 1
+        view[IS_OFFERED] = 0
         if self._readers:
             self._keep_for_readers(self._last)
         block, touched, batch = self._store.counts, 0, NO_CELLS
@@ -165,7 +193,9 @@ class Groups(Written[Form], State):
         if self._emptied and not self._readers:
             self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
         self.edition += 1
-        self.version += 1
+        if self._offers:
+            self._offer()
+        self.end()
 
     def seen(self) -> Seen:
         """What there is now, for look-ups until the next step."""
@@ -204,12 +234,25 @@ class Groups(Written[Form], State):
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
+        self._view[IS_OFFERED] = 0
         store = empty_store(self.width, self.fields)
         take_groups(Segments(segments), self._keys, store)
         indexed = 0
         while (indexed := index_groups(indexed, store.block())) < store.counts[USED]:
             store.index = store.index.grown(int(store.counts[PARTITIONS]))
         self._store = store
+
+    def _offer(self) -> None:
+        """Offer the spare cells to the next step, if they have room for its rows, of which nobody has anything."""
+        self._offers, cells = False, self._spare
+        output = None if cells is None else cells.output
+        if cells is None or output is None or not output.is_free():
+            return
+        self._offered = cells
+        _pack(
+            self._view, 8 * IS_OPEN, 0, 1, id(self._store.counts), id(cells.memory), id(cells.after), len(cells.after),
+            id(output.room),
+        )  # fmt: skip
 
     @property
     def _last(self) -> Cells | None:
@@ -219,7 +262,7 @@ class Groups(Written[Form], State):
 
     def end(self) -> None:
         """Make `version` even again: what is written is whole, and readers need not try once more."""
-        self.version = (self.version | 1) + 1
+        self._view[VERSION] = (self._view[VERSION] | 1) + 1
 
     def _fold(self, batch: Cells | None) -> None:
         """Let the groups have the fields of the last step, if they have not. While `version` is odd."""

@@ -71,6 +71,16 @@ class RowsReader:
             rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
             yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
+    def first(self, names: Sequence[str], most: int) -> pa.Table:
+        """At most so many of the rows, of those that have been there longest, as `arrow` has them."""
+        some: Ints | slice = slice(0, 0)
+        for start in range(0, self._limit, _CHUNK_ROWS):
+            some = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
+            if isinstance(some, slice) or len(some):
+                break
+        some = slice(some.start, min(some.start + most, some.stop)) if isinstance(some, slice) else some[:most]
+        return self._table(names, range(len(self._columns.types)), some)
+
     def arrow(
         self, names: Sequence[str], wanted: Sequence[int] | None = None, part: int = 0, of: int = 1
     ) -> pa.Table:  # fmt: skip
@@ -78,8 +88,10 @@ class RowsReader:
         one of so many parts, by their numbers.
         """
         rows = self._visible(slice(self._limit * part // of, self._limit * (part + 1) // of))
-        columns = [self._columns.arrow(index, rows) for index in wanted or range(len(self._columns.types))]
-        return pa.table(columns, names=list(names))
+        return self._table(names, wanted or range(len(self._columns.types)), rows)
+
+    def _table(self, names: Sequence[str], wanted: Sequence[int], rows: Ints | slice) -> pa.Table:
+        return pa.table([self._columns.arrow(index, rows) for index in wanted], names=list(names))
 
     @property
     def rows(self) -> int:

@@ -14,7 +14,7 @@ from ivm.catalog.types import Kind, SqlType
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED
 from ivm.kernels.memory.append import DONE
 from ivm.kernels.step.append import APART, KEYED
-from ivm.trace.columns.arrow import arrow_type, to_arrow
+from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Ints, value_in
 from ivm.trace.columns.exported import ArrowRows
@@ -228,15 +228,8 @@ class TableStore(Rows):
         return int(self.reader().arrow(["c"], (column,)).column(0).null_count)
 
     def first(self, most: int) -> pa.Table:
-        """At most so many of the rows, of those that have been there longest."""
-        chunk = next((rows for rows in self.contents(self.last_time) if len(rows)), None)
-        some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
-        # Reading a cold column gives its texts codes, so the strings are asked for after.
-        columns = [
-            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary.now())
-            for c, type_ in enumerate(self._types)
-        ]
-        return pa.table(columns, names=[field.name for field in self.table.fields])
+        """At most so many of the rows, of those that have been there longest, as they are kept."""
+        return self.reader().first([field.name for field in self.table.fields], most)
 
     def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
         """What makes `arrow` of the rows there are now, whatever happens meanwhile. Needs no lock; see `RowsReader`."""

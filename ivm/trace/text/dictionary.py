@@ -88,6 +88,8 @@ class TextMemory:
         self.marks: Marks = NO_MARKS
         self.coming: Heap | None = None
         self.lock = Turns()
+        self.has_come = True
+        """Whether strings may have come since the sweep has looked, which then asks whether it is due."""
 
     @property
     def meta(self) -> Ints:
@@ -118,7 +120,7 @@ class TextMemory:
 
     def look_up(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes, row: int, stop: int) -> None:
         """The codes of strings `row` to `stop`; see `encode_text`. The caller has the lock."""
-        mask = ALL if valid is None else valid
+        self.has_come, mask = True, ALL if valid is None else valid
         text, where = readonly(data), readonly(offsets)
         while True:
             if len(self.old):
@@ -211,7 +213,7 @@ class Memo(Protocol):
         ...
 
     def forget(self, marks: npt.NDArray[np.uint8], begin: int, end: int) -> None:
-        """The codes from `begin` to `end` whose entry in `marks` is 0 stand for nothing any more."""
+        """The codes from `begin` to `end` whose entry in `marks`, 0 or 1, is 0 stand for nothing any more."""
         ...
 
 

@@ -86,6 +86,9 @@ class Sweep:
         Where memory is short the sweep is given up; the next one starts anew. Cost: see `Pace`; a piece that asks
         somebody lists all who keep codes.
         """
+        if self._running is None and not self._dictionary.has_come:
+            return 0
+        self._dictionary.has_come = False
         weight = self._dictionary.weight
         if self._running is None:
             if weight < self._next:
@@ -217,7 +220,7 @@ class Sweep:
         for memo in list(self._dictionary.memos):
             for begin in range(0, len(marks), AT_ONCE):
                 memo.forget(marks, begin, min(begin + AT_ONCE, len(marks)))
-                yield AT_ONCE
+                yield _EACH_TIME
 
     def _move(self, size: int) -> Iterator[int]:
         """Copy what has a mark to another heap, and go on with that one."""

@@ -1,0 +1,157 @@
+"""How changes go through the nodes of a level: ways, each for the sources that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from ivm.dataflow.ahead import Ahead, Step
+from ivm.dataflow.node import Node
+from ivm.dataflow.routing import Router
+from ivm.operators.operator import Leading
+from ivm.operators.walk import Onward
+from ivm.trace.delta import Delta
+from ivm.trace.route import Arenas
+from ivm.trace.state import Marks
+
+
+@dataclass(slots=True)
+class Led:
+    """A step that goes onward through readers, at some `places`, each the only one of the node before it. `nodes`: its
+    own, and those. `shorter`: the same through all but the last reader.
+    """
+
+    run: Step
+    onward: Onward
+    nodes: list[Node]
+    places: list[int]
+    shorter: Led | None
+
+    def fitting(self, *, gives: bool) -> Led | None:
+        """As far as it goes; `gives`: whether what comes of each node is to be there."""
+        *before, last = self.nodes
+        is_told = self.onward.stages[-1].gives or not (gives or last.readers)
+        if is_told and all(len(node.owners) == 1 for node in before):
+            return self
+        return None if self.shorter is None else self.shorter.fitting(gives=gives)
+
+
+@dataclass(slots=True)
+class WayStep:
+    """A node of a way: its `source`, if it has but one, the places of those that read it there, how its changes go on
+    through its readers, if that can be one walk, at the longest and now, and with whom its walks are begun ahead, if
+    they are.
+    """
+
+    node: Node
+    source: Node | None
+    readers: list[int] = field(default_factory=list)
+    longest: Led | None = None
+    led: Led | None = None
+    ahead: Ahead | None = None
+
+
+@dataclass(slots=True)
+class Way:
+    """The nodes of a level that changes of some sources may reach, each after those that it reads.
+
+    `first`: at the place of each step a one if it reads what may be there before, one of these sources or a node of an
+    earlier level. Left out of both are readers that a router finds: `routers` has that of each node that has one,
+    `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`: what changes
+    may reach at any level, the sources too. `sources`: those of the level itself. `together`: with whom walks are begun
+    ahead, each at a place of its own; it `begins` walks ahead if several steps are together anywhere. `leads`: by the
+    node at which it ends the step of each walk that may go on; it `is_fitted` if it is known how far they do.
+    """
+
+    level: int
+    routers: Mapping[Node, Router]
+    reached: set[Node]
+    marks: Marks
+    sources: frozenset[Node]
+    arenas: Arenas
+    steps: list[WayStep] = field(default_factory=list)
+    first: bytes = b""
+    places: dict[Node, int] = field(default_factory=dict)
+    asked: dict[Node, Router] = field(default_factory=dict)
+    leads: dict[Node, WayStep] = field(default_factory=dict)
+    together: list[Ahead] = field(default_factory=list)
+    begins: bool = False
+    is_fitted: bool = False
+
+    def add(self, node: Node) -> None:
+        """One more node of the graph, which was made after all others. Cost: follows its inputs."""
+        self.is_fitted = False
+        if self.reached.isdisjoint(node.inputs):
+            return
+        self.reached.add(node)
+        if node.level != self.level:
+            return
+        place, first = len(self.steps), 0
+        for other in dict.fromkeys(node.inputs):
+            router = self.routers.get(other)
+            if router is not None and node in router:
+                self.asked[other] = router
+            elif other in self.places:
+                self.steps[self.places[other]].readers.append(place)
+            elif other in self.reached:
+                first = 1
+        self._let_go_on(node, place)
+        source = node.inputs[0] if len(node.inputs) == 1 else None
+        step = WayStep(node, source, ahead=self._beginning(node, place))
+        self.steps.append(step)
+        if isinstance(node.operator, Leading):
+            self.leads[node] = step
+        self.places[node] = place
+        self.first += b"\1" if first else b"\0"
+
+    def _let_go_on(self, node: Node, place: int) -> None:
+        """If all that a node reads is the change of one node here, let the walk that ends there go on through it."""
+        (source, *others), stage = node.inputs, node.operator.onward(self.marks)
+        if stage is None or others or source not in self.leads:
+            return
+        step = self.leads.pop(source)
+        led, operator = step.longest, step.node.operator
+        assert isinstance(operator, Leading), "others have no walks"
+        stages, nodes, places = ((), [step.node], []) if led is None else (led.onward.stages, led.nodes, led.places)
+        onward = Onward([*stages, stage])
+        step.longest = Led(partial(operator.step, onward=onward), onward, [*nodes, node], [*places, place], led)
+        self.leads[node] = step
+
+    def fit(self, *, gives: bool) -> None:
+        """Find out how far walks go on, now that nodes have come; `gives` as for `Led.fitting`."""
+        for step in self.leads.values():
+            step.led = None if step.longest is None else step.longest.fitting(gives=gives)
+        self.is_fitted = True
+
+    def _beginning(self, node: Node, place: int) -> Ahead | None:
+        """What begins the walks of a node together with those of others; None if it reads no source of the level."""
+        for ahead in self.together:
+            ahead.forget()
+        if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
+            return None
+        before = [self.places[other] for other in (*node.inputs, *node.waits) if other in self.places]
+        if not self.together or self.together[-1].at <= max(before, default=-1):
+            self.together.append(Ahead(place, self.arenas))
+        else:
+            self.begins = True
+        return self.together[-1]
+
+    def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
+        """Mark as due the readers of a node that want some row of its change, where rows are routed to them.
+
+        `parts` gets the rows of those that want only some. They are `mixed`, as are all that read another node than a
+        source.
+        """
+        router = self.asked.get(node)
+        if router is None:
+            return
+        for reader, rows in router.wanting(delta).items():
+            place = self.places.get(reader)
+            if place is not None:  # the others are of another level
+                due[place] = 1
+                if node not in self.sources:
+                    mixed[place] = 1
+                if rows is not None and len(reader.inputs) == 1:
+                    parts[reader] = delta.take(rows)
+                    mixed[place] = 1
