@@ -84,14 +84,14 @@ class UsualRow:
         self._row = re.compile(rf"\s*{row}\s*\)\s*;?\s*", re.ASCII) if usual else None
         self._makes = [(place, maker(types[place])) for place, (_, maker) in enumerate(usual)]
 
-    def values(self, text: str, at: int) -> list[tuple[Value]] | None:
-        """The values in physical form, a column each, if the text from `at` on is such a row and nothing else."""
+    def values(self, text: str, at: int) -> list[Value] | None:
+        """The values in physical form, if the text from `at` on is such a row and nothing else."""
         found = None if self._row is None else self._row.fullmatch(text, at)
         if found is None:
             return None
         written = found.groups()
         try:
-            return [(written[place] if make is None else make(written[place]),) for place, make in self._makes]
+            return [written[place] if make is None else make(written[place]) for place, make in self._makes]
         except ValueError:
             return None
 

@@ -154,13 +154,14 @@ Taken = tuple[ArrowRows, Ints | None, Ints | None, Ints | None, bool]
 class _Form:
     """Rows or columns that have exactly the names `wanted`, which is the order in which they are given."""
 
-    __slots__ = ("_values", "_width", "extra", "plain")
+    __slots__ = ("_width", "extra", "plain", "values")
 
     def __init__(self, plain: PlainRows | NestedRows, wanted: tuple[str, ...], extra: tuple[str, ...]) -> None:
         self.plain, self.extra = plain, extra
         self._width = len(wanted)
         (only, *others) = wanted
-        self._values: Callable[[Any], Any] = itemgetter(*wanted) if others else lambda row: (row[only],)
+        self.values: Callable[[Any], Any] = itemgetter(*wanted) if others else lambda row: (row[only],)
+        """What a row, or columns, have under these names."""
 
     def of_rows(self, rows: Sequence[Any]) -> Sequence[Sequence[Any]] | None:
         """The columns of some rows, at least one; None if they have not these names, or are many."""
@@ -170,14 +171,13 @@ class _Form:
             if type(row) is not dict or len(row) != self._width:
                 return None
         try:
-            values = map(self._values, rows)
-            return tuple(zip(next(values))) if len(rows) == 1 else tuple(zip(*values, strict=True))
+            return tuple(zip(*map(self.values, rows), strict=True))
         except KeyError:
             return None
 
     def of_columns(self, columns: dict[Any, Any]) -> Sequence[Sequence[Any]] | None:
         """The columns that there are; None if they are not lists of one length, or long."""
-        values: Sequence[Sequence[Any]] = self._values(columns)
+        values: Sequence[Sequence[Any]] = self.values(columns)
         if any(type(each) is not list and type(each) is not tuple for each in values):
             return None
         length = len(values[0])
@@ -228,6 +228,9 @@ class AsItIs:
         form = known[names] if names in known else self._form(names)
         if form is None or (rows_alone and form.extra):
             return None
+        if named is not data and len(data) == 1 and not form.extra:
+            made = form.plain.row(form.values(named))
+            return None if made is None else (made[0], None, None, made[1], False)
         columns = form.of_columns(data) if named is data else form.of_rows(data)
         if columns is None:
             return None

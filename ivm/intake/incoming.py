@@ -73,8 +73,7 @@ class Incoming:
         self.catalog, self._zone = catalog, zone
         self._clock, self.numbers = clock, numbers
         self._helpers = helpers
-        self._intakes: dict[str, Intake] = {}
-        self._of: dict[str, Table] = {}
+        self._intakes: dict[str, tuple[Table, Intake]] = {}
         self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
         """What the catalog had when tables were found by these names, as they were given."""
 
@@ -117,18 +116,18 @@ class Incoming:
         if is_own(table.name):
             raise BindError(f"cannot change table {table.name}: it is the engine's own; it can only be read")
         if content is not self._known[0]:
-            self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
-        intake = self._intakes.get(table.name)
-        if intake is None or self._of.get(table.name) is not table:
+            self._intakes = {each: prepared for each, prepared in self._intakes.items() if key(each) in content}
+        prepared = self._intakes.get(table.name)
+        if prepared is None or prepared[0] is not table:
             defaults = {default.column: self._maker(table, default) for default in table.defaults}
             defaults |= {each.column: _nulls(table, each.column) for each in table.generated}
             generated = GeneratedColumns(table) if table.generated else None
             intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults, generated)
-            self._intakes[table.name], self._of[table.name] = intake, table
+            prepared = self._intakes[table.name] = table, intake
         known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
-        known[name] = table, intake
+        known[name] = prepared
         self._known = content, known
-        return table, intake
+        return prepared
 
     def _maker(self, table: Table, default: Default) -> Callable[[int], pa.Array]:
         """Makes values of a default: a constant one is computed when it is first needed, any other for each row."""

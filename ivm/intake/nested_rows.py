@@ -73,6 +73,10 @@ class NestedRows:
             arrays.update(zip(self._others, found[0].columns, strict=True))
         return pa.RecordBatch.from_arrays([arrays[place] for place in range(len(columns))], schema=self._schema), places
 
+    def row(self, values: Sequence[Any], stored: Container[int] = ()) -> Located | None:
+        """See `PlainRows.row`."""
+        return self.batch(1, [(value,) for value in values], stored)
+
 
 def rows_of(fields: Sequence[Field]) -> PlainRows | NestedRows | None:
     """What makes batches of these fields; None if values of one of their types are not written here."""

@@ -87,7 +87,7 @@ class Clock:
 
     def row(self, now: int) -> Located:
         """The table's row."""
-        made = None if self._rows is None else self._rows.batch(1, ((0,), (now,)), range(len(CLOCK.fields)))
+        made = None if self._rows is None else self._rows.row((0, now), range(len(CLOCK.fields)))
         assert made is not None, "numbers are plain"
         return made
 

@@ -84,8 +84,8 @@ def insert_row(core: Core, text: str) -> Result | None:
         table, intake = core.incoming.intake(core.settings.names.given(name))
     except BindError:  # what else is wrong with the text may come before
         return None
-    columns = None if core.settings.reads_otherwise(table.fields) else intake.usual.values(text, at)
-    rows = None if columns is None or intake.plain is None else intake.plain.batch(1, columns, range(len(columns)))
+    row = None if core.settings.reads_otherwise(table.fields) else intake.usual.values(text, at)
+    rows = None if row is None or intake.plain is None else intake.plain.row(row, range(len(row)))
     if rows is None:
         return None
     core.commit([Change(table, *rows)])

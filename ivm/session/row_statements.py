@@ -109,7 +109,7 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
     if store is None:
         return None
     plain, keys = intake.plain, intake.plain_keys
-    found = None if keys is None else keys.batch(1, [(value,) for value in key.values()], range(len(key)))
+    found = None if keys is None else keys.row([*key.values()], range(len(key)))
     number = None if found is None else store.number_of(*found)
     if found is None or number is None:
         return None
@@ -118,8 +118,8 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
     if plain is None:
         return None
     known = {**key, **after}
-    row = [(known[c] if c in known else store.value(c, number),) for c in range(len(table.fields))]
-    rows = plain.batch(1, row, range(len(row)))
+    row = [known[c] if c in known else store.value(c, number) for c in range(len(table.fields))]
+    rows = plain.row(row, range(len(row)))
     return None if rows is None else Change(table, *rows, mode="upsert")
 
 

@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from weakref import ref
 
@@ -97,15 +98,18 @@ def test_a_checkpoint_holds_nothing_of_what_is_dropped_after_it(tmp_path) -> Non
 def test_what_is_prepared_for_tables_goes_with_them(tmp_path) -> None:
     db = ivm.connect(tmp_path / "db", durability="off", compile="off")
 
-    def come_and_go(first: int) -> int:
+    def come_and_go(first: int) -> tuple[int, int]:
         for number in range(first, first + 30):
             db.sql(f"CREATE TABLE t{number} (a BIGINT DEFAULT {number})")
             db.apply({f"t{number}": pa.table({"a": [number]})})
             db.sql(f"DROP TABLE t{number}")
         gc.collect()
-        return sum(type(each).__name__ == "Intake" for each in gc.get_objects())
+        kinds = Counter(type(each).__name__ for each in gc.get_objects())
+        return kinds["Intake"], kinds["Table"]
 
-    assert come_and_go(0) == come_and_go(30) <= 2
+    before = come_and_go(0)
+    assert come_and_go(30) == before
+    assert before[0] <= 2
 
 
 def test_rows_that_die_go_however_much_of_the_time_views_are_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
