@@ -12,6 +12,7 @@ from ivm.dataflow.graph import Graph
 from ivm.operators.ends import Feed, Sink
 from ivm.operators.group_step import Output
 from ivm.operators.join import DeltaJoin, Path
+from ivm.operators.mfp import Mfp as MfpNode
 from ivm.operators.multiplicities import Union
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
@@ -219,6 +220,34 @@ def test_changes_of_views_are_told_where_that_is_asked(counted: Counted, keys: i
         changes = chain.graph.step({chain.source: ones(case)})
         assert len(changes[chain.nodes[-1]]) == len(chain.log) - length > 0
     assert counted.sunk == 0
+
+
+def test_what_only_places_columns_goes_on_too(counted: Counted) -> None:
+    """It is no walk by itself."""
+    case, number = Case(4), 0
+    program = MfpProgram(Mfp(2, (), (), (1, 0, 1)), case.dictionary, COMPILER)
+    reduces = [Reduce(TYPES[:1], SPECS, case.dictionary) for _ in range(2)]
+    log, twin, graph = ViewLog(SHOWN, case.dictionary), ViewLog(SHOWN, case.dictionary), Graph()
+    source = graph.add("source", Feed(lambda time: iter(())))
+    mfp = graph.add("mfp", MfpNode(program.run, (BIGINT, BIGINT), program.stages, program.walk), (source,))
+    reduce = graph.add("reduce", reduces[0], (mfp,))
+    sink = graph.add("sink", Sink(log), (reduce,))
+    for _ in range(40):
+        case.commit()
+        delta = case.delta()
+        graph.step({source: delta})
+        (part,) = program.passed(delta)
+        whole = reduces[1].step([part.copied()])
+        if whole is not None:
+            twin.append(whole)
+        number += len(delta)
+        assert added(log) == added(twin)
+        graph.seal(case.time, case.time)
+        for state in (twin, reduces[1].groups):
+            state.seal(case.time + 1, case.time)
+        assert mfp.updates_out == reduce.updates_in == number
+        assert reduce.updates_out == sink.updates_in == sink.updates_out == len(log)
+    assert counted.sunk > 15
 
 
 @pytest.mark.parametrize("keys", [None, 1])
