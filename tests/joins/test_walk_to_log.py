@@ -9,8 +9,9 @@ import pytest
 
 from ivm.catalog.types import BIGINT, HUGEINT
 from ivm.dataflow.graph import Graph
+from ivm.kernels.groups.offer import IS_OFFERED
 from ivm.operators.ends import Feed, Sink
-from ivm.operators.group_step import Output
+from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.join import DeltaJoin, Path
 from ivm.operators.mfp import Mfp as MfpNode
 from ivm.operators.multiplicities import Union
@@ -289,6 +290,29 @@ def test_what_fails_behind_the_walk_is_taken_back(
     chain.passed = [node.updates_out for node in chain.nodes]
     chain.step(ones(case, -4))
     chain.seal()
+
+
+def test_a_step_that_memory_was_refused_for_is_forgotten(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
+    case, chain = settled(1)
+    nobody = Delta([Group(Columns([Values(np.arange(3)), Values(np.full(3, 10**6))]))], LAYOUT, 3, case.time)
+    for refused in (OutputForm.room, groups.Groups.block):
+        chain.reduces[0].groups.offer[IS_OFFERED] = 0
+        with monkeypatch.context() as patched, pytest.raises(MemoryError):
+            patched.setattr(OutputForm if refused is OutputForm.room else groups.Groups, refused.__name__, _refused)
+            chain.graph.step({chain.source: ones(case, 5)})
+        chain.graph.rollback()
+        grouped, taken = counted.grouped, chain.nodes[1].taken
+        assert list(chain.graph.step({chain.source: nobody})) == [chain.source]
+        assert not chain.graph.marks
+        assert (counted.grouped, chain.nodes[1].taken) == (grouped, taken)
+        changes = chain.graph.step({chain.source: ones(case)})
+        assert counted.grouped == grouped + 1
+        assert list(changes) == [chain.source]
+        chain.graph.rollback()
+
+
+def _refused(*_: object) -> None:
+    raise MemoryError
 
 
 def _interrupted(*_: object) -> None:
