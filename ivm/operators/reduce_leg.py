@@ -41,7 +41,8 @@ class ReduceStage(LastStage):
 class ReduceLeg(Leg):
     """Rows are added up in groups; `places` are those of the columns of the key, then of the arguments.
 
-    The kernel begins a step with what the groups offer, and asks for one where that is too little.
+    The kernel begins a step with what the groups offer, and asks for one where that is too little. The cells of it are
+    here until the walk has ended, or if it has failed, until the next one has.
     """
 
     is_end = True
@@ -103,9 +104,9 @@ class ReduceLeg(Leg):
         """See `Leg.ended`."""
         request = route.legs[number] + REQUEST
         self._note(times)
-        if self._cells is NO_CELLS or route.words.item(request + DOING) != IDLE:
+        stage, cells = self._stage, self._cells
+        if cells is NO_CELLS or route.words.item(request + DOING) != IDLE or not stage.groups.is_last(cells):
             return False
-        stage = self._stage
         stage.groups.offer_next()
         self._cells, stage.rows = NO_CELLS, route.words.item(route.edges[number] + LENGTH)
         return True

@@ -9,9 +9,11 @@ import pytest
 
 from ivm.catalog.types import BIGINT, HUGEINT
 from ivm.dataflow.graph import Graph
+from ivm.kernels.groups.offer import IS_OFFERED
 from ivm.operators.ends import Feed, Sink
-from ivm.operators.group_step import Output
+from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.join import DeltaJoin, Path
+from ivm.operators.mfp import Mfp as MfpNode
 from ivm.operators.multiplicities import Union
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
@@ -221,6 +223,34 @@ def test_changes_of_views_are_told_where_that_is_asked(counted: Counted, keys: i
     assert counted.sunk == 0
 
 
+def test_what_only_places_columns_goes_on_too(counted: Counted) -> None:
+    """It is no walk by itself."""
+    case, number = Case(4), 0
+    program = MfpProgram(Mfp(2, (), (), (1, 0, 1)), case.dictionary, COMPILER)
+    reduces = [Reduce(TYPES[:1], SPECS, case.dictionary) for _ in range(2)]
+    log, twin, graph = ViewLog(SHOWN, case.dictionary), ViewLog(SHOWN, case.dictionary), Graph()
+    source = graph.add("source", Feed(lambda time: iter(())))
+    mfp = graph.add("mfp", MfpNode(program.run, (BIGINT, BIGINT), program.stages, program.walk), (source,))
+    reduce = graph.add("reduce", reduces[0], (mfp,))
+    sink = graph.add("sink", Sink(log), (reduce,))
+    for _ in range(40):
+        case.commit()
+        delta = case.delta()
+        graph.step({source: delta})
+        (part,) = program.passed(delta)
+        whole = reduces[1].step([part.copied()])
+        if whole is not None:
+            twin.append(whole)
+        number += len(delta)
+        assert added(log) == added(twin)
+        graph.seal(case.time, case.time)
+        for state in (twin, reduces[1].groups):
+            state.seal(case.time + 1, case.time)
+        assert mfp.updates_out == reduce.updates_in == number
+        assert reduce.updates_out == sink.updates_in == sink.updates_out == len(log)
+    assert counted.sunk > 15
+
+
 @pytest.mark.parametrize("keys", [None, 1])
 def test_null_gets_a_mask_in_the_log(counted: Counted, keys: int | None) -> None:
     case, chain = settled(keys)
@@ -260,6 +290,29 @@ def test_what_fails_behind_the_walk_is_taken_back(
     chain.passed = [node.updates_out for node in chain.nodes]
     chain.step(ones(case, -4))
     chain.seal()
+
+
+def test_a_step_that_memory_was_refused_for_is_forgotten(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
+    case, chain = settled(1)
+    nobody = Delta([Group(Columns([Values(np.arange(3)), Values(np.full(3, 10**6))]))], LAYOUT, 3, case.time)
+    for refused in (OutputForm.room, groups.Groups.block):
+        chain.reduces[0].groups.offer[IS_OFFERED] = 0
+        with monkeypatch.context() as patched, pytest.raises(MemoryError):
+            patched.setattr(OutputForm if refused is OutputForm.room else groups.Groups, refused.__name__, _refused)
+            chain.graph.step({chain.source: ones(case, 5)})
+        chain.graph.rollback()
+        grouped, taken = counted.grouped, chain.nodes[1].taken
+        assert list(chain.graph.step({chain.source: nobody})) == [chain.source]
+        assert not chain.graph.marks
+        assert (counted.grouped, chain.nodes[1].taken) == (grouped, taken)
+        changes = chain.graph.step({chain.source: ones(case)})
+        assert counted.grouped == grouped + 1
+        assert list(changes) == [chain.source]
+        chain.graph.rollback()
+
+
+def _refused(*_: object) -> None:
+    raise MemoryError
 
 
 def _interrupted(*_: object) -> None:

@@ -183,9 +183,9 @@ class MfpProgram(Stage):
         return self._pieces
 
     @property
-    def walk(self) -> Walk | None:
-        """The walk that `run` makes; None if it makes none."""
-        return None if self._is_light else self._walk
+    def walk(self) -> Walk:
+        """The walk through them."""
+        return self._walk
 
     @property
     def remembers(self) -> bool:

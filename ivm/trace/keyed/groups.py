@@ -118,6 +118,10 @@ class Groups(Written[Form], State):
         self._view[IS_OPEN] = 0
         return cells
 
+    def is_last(self, cells: Cells) -> bool:
+        """Whether these are the cells of the last step that is not taken back."""
+        return bool(self._steps) and self._steps[-1] is cells
+
     def offer_next(self) -> None:
         """Offer what the last step has used to that of the next commit; to be said of each that is sealed."""
         self._offers = True
