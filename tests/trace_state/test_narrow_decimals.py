@@ -50,7 +50,7 @@ def test_the_first_batch_says_how_wide() -> None:
         assert cold._readable(2).stride == width
         db.apply({"t": rows(1000, 1000, WIDE)})
         assert cold._readable(2).stride == width
-        assert cold._rows.batches[1].column(2).nbytes == width * 1000
+        assert cold.batches.batches[1].column(2).nbytes == width * 1000
 
 
 def test_narrow_keeps_what_there_is() -> None:

@@ -5,13 +5,15 @@ FOLLOWING the next row of each row, int32, at FENCES the leads of the run's bloc
 START up to STOP. No lead in it is above LAST_LEAD, the first word of a key shifted right by SHIFT bits. DISTINCT: all
 of its keys differ. IN_ORDER: its last keys are known, ALIKE rows before the last one have its lead and ascend up to its
 words, which lie from LAST on. EACH: there is a fence for every 2 ** EACH rows. SINCE: since when deaths matter to
-anybody. A search writes nothing here.
+anybody. ROWS: how many rows are indexed, those that have left the run too. ASCENDING: whether the run may take further
+ones. FINAL: up to which row of the run nothing is undone any more. OWES: whether sealing takes more than saying so.
+A search writes nothing here.
 """
 
 from __future__ import annotations
 
 TABLES, FOLLOWING, FENCES = 0, 2, 4
-START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, EACH, SINCE, LAST = range(6, 16)
+START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, EACH, SINCE, ROWS, ASCENDING, FINAL, OWES, LAST = range(6, 20)
 ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 """What no lead is above."""
 FENCED = 16

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.ascending import MOST_WORDS, NO_ROOM, TAKEN, TAKEN_ON, UNSURE, has_room, take
-from ivm.kernels.hashing.block import LAST
+from ivm.kernels.hashing.ascending import MOST_WORDS, NO_ROOM, REFUSED, TAKEN, TAKEN_ON, UNSURE, has_room, take
+from ivm.kernels.hashing.block import ASCENDING, LAST, ROWS, STOP
 from ivm.kernels.hashing.keys import BLOCK, COMPLETE, are_any, pack_all, pack_block
 from ivm.kernels.memory.at import address_of, ints_at, scratch, words_at
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
@@ -38,27 +38,37 @@ def pack_complete(form: Ints, places: Ints, first: int, words: Ints) -> bool:
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def extend_packed(block: Ints, form: Ints, places: Ints, first: int, rows: int, width: int, mortal: bool) -> int:
-    """Let the run take so many rows, at least one, of keys of `width` words, a block at a time, so that none is kept.
+    """Let the run take so many rows, at least one, of keys of `width` words; see `extend_by`."""
+    source = ints_at(_source(), SOURCE)
+    source[PLACES], source[REFERENCES] = address_of(places), 0
+    return extend_by(block, form, address_of(source), first, rows, width, mortal)
+
+
+@part()
+def extend_by(block: Ints, form: Ints, sources: Word, first: Word, rows: Word, width: Word, mortal: bool) -> Word:
+    """Let the run of an index, if it has all rows so far, take so many more, a block at a time, so that no key is kept.
 
     What `hashing.ascending.take` says, or INCOMPLETE if some value is NULL, or cannot be read. Then nothing was done.
     """
+    if block[ASCENDING] == 0 or block[STOP] != block[ROWS]:
+        return REFUSED
     if width > MOST_WORDS:
         return UNSURE
     if not has_room(block, rows):
         return NO_ROOM
-    source, before = ints_at(_source(), SOURCE), ints_at(_before(), LAST + MOST_WORDS)
-    source[PLACES], source[REFERENCES] = address_of(places), 0
+    before = ints_at(_before(), LAST + MOST_WORDS)
     missing, room, said = ints_at(_missing(), BLOCK), _words(), TAKEN
     for word in range(LAST + width):
         before[word] = block[word]
     for begin in range(0, rows, BLOCK):
         words = words_at(room, min(BLOCK, rows - begin), width)
         found = INCOMPLETE
-        if pack_block(form, address_of(source), first + begin, words, missing) and not are_any(missing, len(words)):
+        if pack_block(form, sources, first + begin, words, missing) and not are_any(missing, len(words)):
             found = take(block, words, begin == 0, mortal)
         if found not in (TAKEN, TAKEN_ON):
             for word in range(LAST + width):
                 block[word] = before[word]
             return found
         said = max(said, found)
+    block[ROWS] += rows
     return said

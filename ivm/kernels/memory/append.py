@@ -23,12 +23,10 @@ from ivm.kernels.memory.places import (
     ADDRESS,
     BIT,
     PIECES,
-    ROOM,
     SIZE,
     SOURCE,
     STRIDE,
     UNREADABLE,
-    VALID_ROOM,
     VALIDITY,
     WORDS,
     integer_at,
@@ -46,8 +44,8 @@ GIVEN = 7
 """The words of `given`, and how many there are before the sources."""
 NOTHING = -1
 DONE, NO_MASK = -1, -16
-"""What `append_columns` says in place of the number of a column that has no room; and for the last one, and for those
-before it further down, that NULL comes to it and it has no mask. UNREADABLE: some column cannot be read where it lies.
+"""What is said where all can be done; and for the last column, for those before it further down, where NULL comes to it
+and it has no mask. UNREADABLE: some column cannot be read where it lies.
 """
 _BLOCK = 256
 _scratch: Any = scratch(2 * _BLOCK)
@@ -72,7 +70,7 @@ def append_updates(columns: Ints, reads: Ints, given: Ints) -> Word:
 
     The last two columns are times and diffs. Nothing is done if a column has no mask for its NULLs, or UNREADABLE.
     """
-    if not _laid(columns[: len(columns) - 2], reads, given):
+    if not laid(reads, given, 0):
         return np.int64(UNREADABLE)
     times, time_step = _lies(given[TIMES])
     diffs, diff_step = _lies(given[DIFFS])
@@ -100,10 +98,11 @@ def add_updates(
     So do times and diffs, int64 so many bytes apart; 0: all have this time, or are one.
     """
     count = len(columns) - 2
-    wrong = _wrong(columns[:count], reads, sources)
+    reads = reads[:count]
+    wrong = lacking(columns[:count], reads, sources)
     if wrong != DONE:
         return wrong
-    _append_all(columns[:count], reads, sources, length, rows)
+    append_all(columns[:count], reads, sources, length, rows)
     _numbers(columns[count, ADDRESS] + 8 * length, rows, times, time_step, time)
     to = columns[count + 1, ADDRESS] + 8 * length
     _numbers(to, rows, diffs, diff_step, np.int64(1))
@@ -122,24 +121,6 @@ def _numbers(to: Word, rows: Word, source: Word, stride: Word, each: Word) -> No
         return
     for row in range(rows):
         store(to + 8 * row, load(source + stride * row, np.int64(0)))
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
-    """Copy what comes behind what is there, and say DONE; or do nothing, and say which column lacks what."""
-    end, sources = given[LENGTH] + given[ROWS], address_of(given) + 8 * GIVEN
-    if not _laid(columns, reads, given):
-        return np.int64(UNREADABLE)
-    wrong = _wrong(columns, reads, sources)
-    if wrong != DONE:
-        return wrong
-    for c in range(len(columns)):
-        if reads[c, 0] >= 0 and (
-            columns[c, ROOM] < end or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < end)
-        ):
-            return np.int64(c)
-    _append_all(columns, reads, sources, given[LENGTH], given[ROWS])
-    return np.int64(DONE)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -164,19 +145,19 @@ def copy_rows(source: Ints, rows: Ints, columns: Ints, room: Ints, places: Ints)
 
 
 @part()
-def _laid(columns: Ints, reads: Ints, given: Ints) -> bool:
-    """Write the sources down; False if some cannot be read."""
-    count = np.int64(0)
-    for c in range(len(columns)):
+def laid(reads: Ints, given: Ints, least: Word) -> bool:
+    """Write the sources down, `least` or more; False if some cannot be read."""
+    count = np.int64(least)
+    for c in range(len(reads)):
         count = max(count, reads[c, 0] + 1)
     return lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count])
 
 
 @part()
-def _wrong(columns: Ints, reads: Ints, sources: Word) -> Word:
+def lacking(columns: Ints, reads: Ints, sources: Word) -> Word:
     """DONE, UNREADABLE, or what says which column has no mask."""
     wrong = np.int64(DONE)
-    for c in range(len(columns)):
+    for c in range(len(reads)):
         if reads[c, 0] < 0:
             continue
         place = place_of(sources, reads[c, 0], reads[c, 1])
@@ -188,9 +169,9 @@ def _wrong(columns: Ints, reads: Ints, sources: Word) -> Word:
 
 
 @part()
-def _append_all(columns: Ints, reads: Ints, sources: Word, length: Word, rows: Word) -> None:
+def append_all(columns: Ints, reads: Ints, sources: Word, length: Word, rows: Word) -> None:
     """Copy the values that come to each column, and which of them are NULL."""
-    for c in range(len(columns)):
+    for c in range(len(reads)):
         source = reads[c, 0]
         if source < 0:
             continue

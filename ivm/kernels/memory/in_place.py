@@ -15,6 +15,9 @@ from ivm.kernels.memory.at import load
 from ivm.kernels.types import Bools, Int32s, Ints
 
 PAGE_BITS = 10
+PAGES, STARTS, PAGES_ROOM, STARTS_ROOM, COUNT = range(5)
+PIECES_OF = 5
+"""The words of pieces: where both arrays lie, for how many items there is room, and how many pieces there are."""
 _ONE = np.uint64(1)
 Int = int | np.int64
 

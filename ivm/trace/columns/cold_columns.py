@@ -17,7 +17,6 @@ from ivm.trace.columns.batches import FAN, SEALED, Batches, Lying
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in
-from ivm.trace.columns.pieces import Comers, Told
 from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered, texts_in_place
 from ivm.trace.columns.segment import in_one
 from ivm.trace.columns.together import Together, as_declared
@@ -44,9 +43,9 @@ class ColdColumns:
         self._types = tuple(types)
         self._dictionary = dictionary
         self._places = {index: place for place, index in enumerate(indexes)}
-        self._rows = Batches()
+        self.batches = Batches()
+        """Others take their place as they are put together."""
         self._merge: Together | None = None
-        self._known: tuple[tuple[int, int], Comers | None] = (0, 0), None
         self._small = 0
         self.is_untidy = False
         """Whether `tidy` may have something to do."""
@@ -59,26 +58,28 @@ class ColdColumns:
     @property
     def nbytes(self) -> int:
         """Bytes of the values of the batches, whoever else may hold them."""
-        return sum(batch.nbytes for batch in self._rows.batches)
+        return sum(batch.nbytes for batch in self.batches.batches)
 
     def fixed(self, rows: int) -> ColdColumns:
         """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
         fixed = ColdColumns(self._types, self._dictionary, self.indexes)
         if self._places:
-            fixed._rows = self._rows.first(rows)
+            fixed.batches = self.batches.first(rows)
         return fixed
 
-    def append(self, batch: pa.RecordBatch, places: Ints | None = None, told: Told | None = None) -> bool:
+    def append(self, batch: pa.RecordBatch, places: Ints | None = None) -> None:
         """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied.
 
-        `places`: where they lie, if that is known (see `Located`), which nobody writes to. Whether what is `told` of
-        columns tells of this batch too: if it lies there as those before do.
+        `places`: where they lie, if that is known (see `Located`), which nobody writes to.
         """
-        rows = batch.num_rows
-        if not self._places or not rows:
-            return True
-        kept, level = self._rows, SEALED
-        if rows < _SMALL:
+        if batch.num_rows:
+            self.hold(batch, places)
+            self.batches.pieces.push(batch.num_rows)
+
+    def hold(self, batch: pa.RecordBatch, places: Ints | None) -> None:
+        """Hold a batch as `append` does, whose rows are the next of the pieces, or are just becoming it."""
+        kept, level = self.batches, SEALED
+        if batch.num_rows < _SMALL:
             level, self._small = 0, self._small + 1
             if self._small >= FAN:
                 self.is_untidy = True
@@ -86,32 +87,17 @@ class ColdColumns:
         kept.levels.append(level)
         kept.places.append(places)
         kept.texts.append({})
-        number = kept.pieces.push(rows)
-        comers = self._comers(told) if told is not None else None
-        if comers is None or not comers.columns:
-            return True
-        return places is not None and comers.add(places, number, kept.pieces.start(number))
-
-    def _comers(self, told: Told) -> Comers:
-        """Those columns that are read in place of which was told."""
-        known, comers = self._known
-        columns, places, edition = told
-        if comers is None or known != (edition, len(columns)):  # of more was told since, or anew
-            in_place = self._rows.in_place
-            comers = Comers({index: in_place[index] for index in columns if index in in_place}, places)
-            self._known = (edition, len(columns)), comers
-        return comers
 
     def wider(self, types: Sequence[SqlType], more: Mapping[str, pa.Scalar], rows: int) -> ColdColumns:
         """The same rows, `rows` of them, and behind the others further columns of these types, each of one value."""
         first = len(self._types)
         indexes = (*self._places, *range(first, first + len(types)))
         made = ColdColumns((*self._types, *types), self._dictionary, indexes)
-        kept = self._rows
+        kept = self.batches
         if not self._places and rows:  # of which there were no batches
             kept = Batches([pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))], [SEALED], [None], [{}])
             kept.pieces.push(rows)
-        made._rows, made.is_untidy = kept.wider(more), True  # what was being put together is begun anew
+        made.batches, made.is_untidy = kept.wider(more), True  # what was being put together is begun anew
         return made
 
     def without(self, index: int) -> ColdColumns:
@@ -119,23 +105,25 @@ class ColdColumns:
         rest = [i for i in self._places if i != index]
         made = ColdColumns(self._types, self._dictionary, rest)
         if rest:
-            kept, rows = [self._places[i] for i in rest], self._rows
+            kept, rows = [self._places[i] for i in rest], self.batches
             batches = [batch.select(kept) for batch in rows.batches]
             texts: list[dict[int, PlacedTexts | None]] = [{} for _ in batches]
-            made._rows = Batches(batches, list(rows.levels), list(rows.places), texts, rows.pieces.first(len(batches)))
+            made.batches = Batches(
+                batches, list(rows.levels), list(rows.places), texts, rows.pieces.first(len(batches))
+            )
             made.is_untidy = True  # what was being put together is begun anew
         return made
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on, where a batch begins."""
-        self._rows.truncate(rows)
+        self.batches.truncate(rows)
 
     def tidy(self, forget: Callable[[], None]) -> None:
         """Put small batches together, a little at a time. It may be interrupted, and called again.
 
         `forget` is called where what was told of places does not hold any longer. Cost: amortized constant for a batch.
         """
-        merge, rows = self._merge, self._rows
+        merge, rows = self._merge, self.batches
         if merge is None:
             first = rows.ready()
             if first is None:
@@ -153,14 +141,14 @@ class ColdColumns:
 
     def _put(self, merge: Together, made: Batches, forget: Callable[[], None]) -> None:
         """Let what was put together take the place of its batches. It may be interrupted, and called again."""
-        for index, column in self._rows.in_place.items():
+        for index, column in self.batches.in_place.items():
             if column.pieces is not made.pieces:
                 whole = merge.columns[index]
                 fits = column.can_join(merge.first + FAN, whole)
                 if not fits:
                     forget()
                 column.join(merge.first, FAN, whole if fits else None, made.pieces)
-        self._rows = made
+        self.batches = made
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
@@ -195,7 +183,7 @@ class ColdColumns:
 
     def tells(self, index: int, rows: int) -> bool:
         """Whether it is written down where the first `rows` rows of a column lie, whatever has come behind them."""
-        column = self._rows.in_place.get(index)
+        column = self.batches.in_place.get(index)
         return column is not None and column.tells(rows)
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
@@ -209,14 +197,14 @@ class ColdColumns:
 
     def cell(self, index: int, row: int) -> pa.Array:
         """A column's value of one row, in the encoding that it came in."""
-        number = self._rows.pieces.piece_of(row)
-        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
+        number = self.batches.pieces.piece_of(row)
+        return self._array(number, index).slice(row - self.batches.pieces.start(number), 1)
 
     def text(self, index: int, row: int) -> bytes | None:
         """A text of one row, read where it lies; None where that is not known, or it is NULL."""
-        number = self._rows.pieces.piece_of(row)
+        number = self.batches.pieces.piece_of(row)
         lie = self._texts_in(number, index)
-        return None if lie is None else lie.text(row - self._rows.pieces.start(number))
+        return None if lie is None else lie.text(row - self.batches.pieces.start(number))
 
     def texts(self, index: int, rows: Array) -> Texts | None:
         """The texts of a few rows, where they lie; None where that is not known of some, one is NULL, or they are many:
@@ -228,7 +216,7 @@ class ColdColumns:
             found = [self.text(index, row) for row in rows.tolist()]
             few = [text for text in found if text is not None]
             return texts_of(few) if len(few) == len(found) else None
-        pieces, rows = self._rows.pieces, rows.astype(np.int64, copy=False)
+        pieces, rows = self.batches.pieces, rows.astype(np.int64, copy=False)
         owners = np.searchsorted(pieces.starts, rows, side="right") - 1
         starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
         for number in set(owners.tolist()):
@@ -241,7 +229,7 @@ class ColdColumns:
 
     def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
         """Where the texts of a batch lie."""
-        texts, places = self._rows.texts[number], self._rows.places[number]
+        texts, places = self.batches.texts[number], self.batches.places[number]
         if index not in texts:
             if places is not None and self._lies_at(places, index):
                 texts[index] = texts_in_place(places[index].tolist())
@@ -256,7 +244,7 @@ class ColdColumns:
 
     def few_texts(self, wanted: WantedTexts, rows: Ints, places: Ints) -> Ints | None:
         """Let `places` tell of what is known of the texts of a few rows; see `WantedTexts.of_rows`."""
-        pieces = self._rows.pieces.block
+        pieces = self.batches.pieces.block
         return wanted.of_rows(rows, self._where_texts_lie(wanted.columns), pieces, places)
 
     def _where_texts_lie(self, columns: frozenset[int]) -> Ints:
@@ -264,11 +252,11 @@ class ColdColumns:
 
         Cost: constant for each batch that has come since.
         """
-        lying = self._rows.lying
+        lying = self.batches.lying
         if lying.columns != columns:
-            lying = self._rows.lying = Lying(columns)
-        for number in range(lying.addresses.length, len(self._rows.batches)):
-            places = self._rows.places[number]
+            lying = self.batches.lying = Lying(columns)
+        for number in range(lying.addresses.length, len(self.batches.batches)):
+            places = self.batches.places[number]
             missing = [i for i in columns if i in self._places and (places is None or not self._lies_at(places, i))]
             if missing or places is None:
                 places = np.zeros((len(self._types), WORDS), np.int64) if places is None else places.copy()
@@ -297,23 +285,23 @@ class ColdColumns:
         return self.arrow(index, rows).combine_chunks()
 
     def _array(self, number: int, index: int) -> pa.Array:
-        return self._rows.batches[number].column(self._places[index])
+        return self.batches.batches[number].column(self._places[index])
 
     def _read(self, index: int, rows: Array | slice) -> Column:
         column = self._readable(index)
         if not isinstance(rows, slice):
             return column.gather(rows)
-        begin, end = rows.start, min(rows.stop, self._rows.pieces.rows)
+        begin, end = rows.start, min(rows.stop, self.batches.pieces.rows)
         if begin >= end:
             return empty_column(self._types[index].physical)
-        found = column.slice(begin, end, self._rows.batches[self._rows.pieces.piece_of(begin)])
+        found = column.slice(begin, end, self.batches.batches[self.batches.pieces.piece_of(begin)])
         return column.gather(np.arange(begin, end)) if found is None else found
 
     def _readable(self, index: int) -> InPlace:
         """A column over all batches; those in a form that cannot be read in place are made anew. So are all that have
         fewer bytes a value than one that comes takes, which happens but once.
         """
-        rows = self._rows
+        rows = self.batches
         column = rows.in_place.get(index)
         if column is None:
             column = rows.in_place[index] = InPlace(self._types[index], rows.pieces)
@@ -331,10 +319,10 @@ class ColdColumns:
         return column
 
     def _replace(self, number: int, index: int, array: pa.Array) -> None:
-        batch, place = self._rows.batches[number], self._places[index]
-        self._rows.places[number] = None  # nobody keeps what lies there
-        self._rows.texts[number] = {}
-        self._rows.batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
+        batch, place = self.batches.batches[number], self._places[index]
+        self.batches.places[number] = None  # nobody keeps what lies there
+        self.batches.texts[number] = {}
+        self.batches.batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
 
     def _converted(self, index: int, arrays: list[pa.Array]) -> Column:
         wanted = self._types[index]
@@ -351,19 +339,19 @@ class ColdColumns:
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""
-        owner = np.searchsorted(self._rows.pieces.starts, rows, side="right") - 1
+        owner = np.searchsorted(self.batches.pieces.starts, rows, side="right") - 1
         bounds = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), len(rows)]
         for begin, end in pairwise(bounds):
             if begin < end:
                 number = int(owner[begin])
-                yield number, rows[begin:end] - self._rows.pieces.start(number)
+                yield number, rows[begin:end] - self.batches.pieces.start(number)
 
     def _sliced(self, index: int, begin: int, end: int) -> list[pa.Array]:
         arrays: list[pa.Array] = []
-        end = min(end, self._rows.pieces.rows)
+        end = min(end, self.batches.pieces.rows)
         while begin < end:
-            number = self._rows.pieces.piece_of(begin)
-            start, stop = self._rows.pieces.start(number), min(self._rows.pieces.start(number + 1), end)
+            number = self.batches.pieces.piece_of(begin)
+            start, stop = self.batches.pieces.start(number), min(self.batches.pieces.start(number + 1), end)
             arrays.append(self._array(number, index).slice(begin - start, stop - begin))
             begin = stop
         return arrays

@@ -79,7 +79,8 @@ class ComputedColumns:
 
     def __init__(self) -> None:
         self._kept: dict[_Key, tuple[ref[TextFunction], HotColumn]] = {}
-        self._put = 0
+        self.version = 0
+        """Another one once there are others."""
         self.is_used = False
         """Whether anything was ever kept."""
 
@@ -87,11 +88,6 @@ class ComputedColumns:
     def nbytes(self) -> int:
         """Bytes of the values."""
         return sum(column.nbytes for column in self.columns())
-
-    @property
-    def version(self) -> tuple[int, int]:
-        """Another one once there are others."""
-        return self._put, len(self._kept)
 
     def get(self, index: int, function: TextFunction) -> HotColumn | None:
         """The values of a function of a column, if they are kept."""
@@ -109,13 +105,14 @@ class ComputedColumns:
     def put(self, index: int, function: TextFunction, column: HotColumn) -> None:
         """Keep the values of a function of all rows."""
         self.is_used = True
-        self._put += 1
         key = index, id(function)
         self._kept[key] = ref(function, partial(_forget, ref(self), key)), column
+        self.version += 1
 
     def drop(self, key: _Key) -> None:
         """Keep the values of a function no longer."""
         self._kept.pop(key, None)
+        self.version += 1
 
     def append(self, read: Callable[[Read], Column]) -> None:
         """Add the values of further rows, as this gives them."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
-from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
+from ivm.kernels.memory.in_place import COUNT, PAGE_BITS, PAGES, PIECES_OF, STARTS, gather_bits, gather_items
 from ivm.kernels.memory.places import ADDRESS, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY, WORDS
 from ivm.trace.columns.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at
 from ivm.trace.columns.column import DTYPES, Array, Column, Ints, readonly
@@ -44,18 +44,20 @@ _NOWHERE: Ints = np.zeros(WORDS, np.int64)
 class Pieces:
     """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows.
 
-    `block` tells kernels where pages and starts are; see `ivm.kernels.memory.places`.
+    `block` tells kernels where pages and starts are (see `ivm.kernels.memory.places`), and how many pieces there are,
+    which nobody else keeps.
     """
 
     def __init__(self, starts: Ints = _NO_PIECES) -> None:
-        self.block: Ints = np.zeros(4, np.int64)
+        self.block: Ints = np.zeros(PIECES_OF, np.int64)
         self.address: int = self.block.ctypes.data
-        self._pages: Growable[np.int32] = Growable(np.dtype(np.int32), block=self.block, behind=2)
-        self._starts: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block, at=1, behind=2)
+        self._pages: Growable[np.int32] = Growable(np.dtype(np.int32), block=self.block, at=PAGES, behind=2)
+        self._starts: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block, at=STARTS, behind=2)
         self._starts.append(starts)
+        self.block[COUNT] = len(starts) - 1
 
     def __len__(self) -> int:
-        return self._starts.length - 1
+        return self.block.item(COUNT)
 
     @property
     def rows(self) -> int:
@@ -65,7 +67,7 @@ class Pieces:
     @property
     def starts(self) -> Ints:
         """The first row of each piece, and behind the last one the number of rows, int64 (pieces + 1,)."""
-        return self._starts.view()
+        return self._starts.array[: len(self) + 1]
 
     @property
     def arguments(self) -> tuple[Any, Any]:
@@ -84,33 +86,33 @@ class Pieces:
         """The same rows, where `count` pieces from number `first` on are one."""
         before, page = self.starts, _pages_before(self.start(first))
         made = Pieces(np.concatenate([before[: first + 1], before[first + count :]]))
-        made._pages.append(self._pages.view())
+        made._pages.append(self._pages.array[: _pages_before(self.rows)])
         rest = made._pages.view()[page:]  # these begin in one of those pieces, or behind them
         np.maximum(rest - (count - 1), first, out=rest)
         return made
 
-    def push(self, rows: int) -> int:
-        """One more piece, of so many rows, at least one; its number."""
-        starts, pages = self._starts, self._pages
-        piece = starts.length - 1
-        end = starts.array.item(piece) + rows
-        starts.push(end)
-        count = (end + _PAGE - 1) >> PAGE_BITS
-        if count == pages.length + 1:
-            pages.push(piece)
-        elif count > pages.length:
-            pages.fill(piece, count)
-        return piece
+    def push(self, rows: int) -> None:
+        """One more piece, of so many rows, at least one."""
+        self.make_room(rows)
+        piece, before = len(self), self.rows
+        self._starts.array[piece + 1] = before + rows
+        self._pages.array[_pages_before(before) : _pages_before(before + rows)] = piece
+        self.block[COUNT] = piece + 1
+
+    def make_room(self, rows: int) -> None:
+        """Room for one more piece, of so many rows."""
+        self._starts.length, self._pages.length = len(self) + 1, _pages_before(self.rows)
+        self._starts.reserve(len(self) + 2)
+        self._pages.reserve(_pages_before(self.rows + rows))
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces`."""
-        self._starts.truncate(pieces + 1)
-        self._pages.truncate(_pages_before(self.rows))
+        self.block[COUNT] = min(len(self), pieces)
 
     def piece_of(self, row: int) -> int:
         """The piece that a row lies in."""
-        first, starts = self._pages.array.item(row >> PAGE_BITS), self._starts
-        return bisect_right(starts.array, row, first, starts.length) - 1
+        first, stop = self._pages.array.item(row >> PAGE_BITS), len(self) + 1
+        return bisect_right(self._starts.array, row, first, stop) - 1
 
 
 class InPlace:

@@ -17,18 +17,18 @@ from ivm.trace.columns.growable import HotColumn
 class Placed(NamedTuple):
     """What has a place, as long as these columns are `hot` and functions of this `version` are kept.
 
-    `columns`: all that grow, by number, which batches have them under too: `reads` says so (see `append_columns`).
+    `columns`: all that grow, by number, which batches have them under too: `reads` says so (see `append_rows`).
     `every`: the numbers of all columns, and of functions whose values are kept.
     """
 
     hot: Mapping[int, HotColumn] | None
-    version: tuple[int, int]
+    version: int
     columns: Mapping[int, HotColumn]
     reads: Ints
     every: Ints
 
 
-NOTHING_PLACED = Placed(None, (0, 0), {}, NOBODY, NOBODY)
+NOTHING_PLACED = Placed(None, 0, {}, NOBODY, NOBODY)
 
 
 def placed_in(

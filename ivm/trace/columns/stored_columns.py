@@ -4,39 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from struct import Struct
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Kind, SqlType
-from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns, copy_rows
-from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
+from ivm.kernels.memory.append import copy_rows
+from ivm.trace.columns.appended_columns import AppendedColumns
 from ivm.trace.columns.arrow import to_arrow
-from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
 from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
-from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
+from ivm.trace.columns.computed import MOST_KEPT, Computed, Read, TextFunction, compute
 from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
-from ivm.trace.columns.placed_columns import NOTHING_PLACED, Placed, placed_in
-from ivm.trace.columns.places import NONE, Places, tell_of
+from ivm.trace.columns.placed_columns import NOTHING_PLACED
+from ivm.trace.columns.places import tell_of
 from ivm.trace.columns.segment import few_values, in_one
-from ivm.trace.delta import Delta, Source
+from ivm.trace.delta import Source
 from ivm.trace.index.keys import KeysAt
-from ivm.trace.sources import SourcesByLayout, source_of
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
 _MOST_BYTES = 17
 """A value takes so many bytes at most, with one that tells whether it is NULL."""
-_pack = Struct("7q").pack_into
 
 
-class StoredColumns(Source):
+class StoredColumns(AppendedColumns, Source):
     """Rows 0 to `rows` of columns of `types`.
 
     A column is "hot" if it is kept contiguous, in physical form. With `cold`, columns stay Arrow batches as they came,
@@ -47,24 +42,11 @@ class StoredColumns(Source):
     def __init__(
         self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool, wanted: WantedTexts | None = None
     ) -> None:
-        self.types = tuple(types)
-        self.wanted = wanted or WantedTexts(types, dictionary)
-        """What is read of few texts, of those that come as well."""
-        self.rows = 0
+        super().__init__(types, dictionary, cold=cold, wanted=wanted)
         self.numbering = object()
         """What is the same as long as a row has the same number; it holds nothing."""
-        self._dictionary = dictionary
         self._strings: Strings | None = None
-        self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
-        self._places, self._sources = Places(self.wanted.most), SourcesByLayout(range(len(types)))
-        self._rows, self._given = [*self._places.words], np.zeros(GIVEN + SOURCE * len(self._places.words), np.int64)
-        self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
-        self._computed, self._placed = ComputedColumns(), NOTHING_PLACED
-        self._newest: tuple[int, Batch] | None = None
-        self._told, self._wanted = set[int](), set[int]()
-        self._edition, self.edition = 0, np.zeros(1, np.int64)
-        """Changes when the places that are wanted have to be told anew."""
-        self._is_fixed, self._fixed = False, dict[int, Column]()
+        self._fixed = dict[int, Column]()
 
     @property
     def nbytes(self) -> int:
@@ -79,9 +61,6 @@ class StoredColumns(Source):
         made._computed = self._computed.empty()
         made.want(self._wanted)
         return made
-
-    def _empty(self, indexes: Iterable[int]) -> Mapping[int, HotColumn]:
-        return {i: HotColumn(self.types[i].physical, self._rows[i]) for i in indexes}
 
     def wider(self, types: Sequence[SqlType], more: Mapping[str, pa.Scalar]) -> StoredColumns:
         """The same rows, and behind the others further columns of these types, each of one value, by its name.
@@ -116,79 +95,6 @@ class StoredColumns(Source):
         """The codes of each column that is kept as such."""
         return [column.codes() for column in (*self._hot.values(), *self._computed.columns())]
 
-    def append(self, source: Delta | Source, count: int) -> None:
-        """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
-        if isinstance(source, Delta) and self._append_delta(source, count):
-            self.rows += count
-            return
-        if isinstance(source, Batch) and self._append_batch(source, count):
-            pass
-        elif self._hot or self._computed.is_used:
-            columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
-            self._append_hot(*source_of(columns), count, self._hot)
-            self._computed.append(source.column)
-        if isinstance(source, Batch):
-            self._newest, rows = (self.rows, source), source.rows
-            for batch in (rows,) if isinstance(rows, pa.RecordBatch) else rows.to_batches():
-                if not self._cold.append(batch, source.addresses, (self._told, self._places.words, self._edition)):
-                    self._forget()
-        self.rows += count
-
-    def _append_batch(self, batch: Batch, count: int) -> bool:
-        """Add rows of columns that are hot, and of functions that are kept; False if that was not done, and nothing is.
-
-        Cost: one call, and what it takes to compute those functions.
-        """
-        placed = self._at_hand()
-        if placed is None or not placed.columns:
-            return placed is not None
-        return self._append_hot([batch.places(placed.columns), None], placed.reads, count, placed.columns)
-
-    def _at_hand(self) -> Placed | None:
-        """What has a place here; None if some function has none, or it is not here that rows come."""
-        placed: Placed | None = self._placed
-        if self._placed.hot is not self._hot or self._placed.version != self._computed.version:
-            if self._is_fixed:
-                return None
-            placed = placed_in(self._rows, self.wanted, self._hot, self._computed, len(self.types))
-            self._placed = placed or NOTHING_PLACED
-        return placed
-
-    def _append_delta(self, delta: Delta, count: int) -> bool:
-        sources = self._sources[delta.layout]
-        return self._append_hot(sources.of(delta), sources.places, count, self._hot)
-
-    def _append_hot(self, listed: list[Any], reads: Ints, count: int, columns: Mapping[int, HotColumn]) -> bool:
-        """Add rows of columns by their numbers, as `Sources` says how they are read; False if they are not to be read.
-
-        Nothing is done then.
-        """
-        _pack(self._given.data, 0, self.rows, count, 0, 0, 0, id(listed), NONE)
-        places = self._places.words[: len(reads)]
-        while (said := append_columns(places, reads, self._given)) != DONE:
-            if said == UNREADABLE:
-                return False
-            if said <= NO_MASK:
-                columns[NO_MASK - said].begin_mask()
-                continue
-            hot, place = columns[said], self._rows[said]
-            hot.reserve(self.rows + count)
-            if not place[STRIDE]:  # somebody was interrupted before he told of it
-                hot.tell(place)
-        for hot in columns.values():
-            hot.lengthen(self.rows + count)
-        return True
-
-    def truncate(self, rows: int) -> None:
-        """Cut off the rows from `rows` on, where a batch has begun."""
-        self._newest = None
-        self._forget()
-        self.rows = min(self.rows, rows)
-        for column in self._hot.values():
-            column.truncate(rows)
-        self._cold.truncate(rows)
-        self._computed.truncate(rows)
-
     def tidy(self) -> None:
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
@@ -200,8 +106,9 @@ class StoredColumns(Source):
         for i, column in self._hot.items():
             column.append(other.gather(i, rows))
         self._forget()
-        for batch in other._cold.table(rows).to_batches():
-            self._cold.append(batch)
+        if self._cold.indexes:
+            for batch in other._cold.table(rows).to_batches():
+                self._cold.append(batch)
         self._computed.append_from(other._computed, rows)
         self.rows += len(rows)
 
@@ -248,12 +155,6 @@ class StoredColumns(Source):
         """Tell of all places that are wanted; where these stand."""
         return self.told(self._wanted)
 
-    def _forget(self) -> None:
-        """What was told of places holds no longer."""
-        self._told.clear()
-        self._edition += 1
-        self.edition[0] = self._edition
-
     def values_of(self, index: int, function: TextFunction) -> HotColumn | None:
         """See `Source.values_of`."""
         return self._computed.get(index, function)
@@ -277,6 +178,7 @@ class StoredColumns(Source):
             self._fixed[index] = hot.part(0, self.rows)
             tell_of(self._fixed[index], self._places.words, index)
         self._told.add(index)
+        self._coming = None
 
     def gather(self, index: Read, rows: Array | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied.

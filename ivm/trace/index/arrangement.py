@@ -8,11 +8,13 @@ from functools import partial
 
 import numpy as np
 
+from ivm.kernels.hashing.block import OWES
+from ivm.kernels.step.append import BLOCK
 from ivm.kernels.step.state import ARRANGEMENT, ASK, INDEX
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.helpers import Errand, at_hand
-from ivm.trace.index.follower import Follower
+from ivm.trace.index.follower import Follower, Told
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import DistinctKeys, KeyLayout, are_complete
 from ivm.trace.index.search import Run
@@ -48,6 +50,10 @@ class _Keys:
         """Where kernels find the keys of the first `rows` rows."""
         return self.store.columns.told(self.key, rows), self._form_at, len(self.key)
 
+    def told(self, index: Index) -> Ints:
+        """What `append_rows` is told of an index by them."""
+        return np.array([index.address, self._form_at, len(self.key), self.layout.words], np.int64)
+
     def pack(self, rows: slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
         return self.layout.pack([self.store.gather(c, rows) for c in self.key], rows.stop - rows.start)
@@ -74,6 +80,8 @@ class Arrangement(Follower):
         if runs:
             store.columns.want(self.key)
         self.index = Index(layout.words, unique, self._keys if runs else None, layout.lead_shift if unique else 0)
+        self.block = self.index.block
+        self.told: Told = self._keys.told(self.index), self.index
         self.words: Ints = np.zeros(ARRANGEMENT, np.int64)
         """What kernels are told of it; see `ivm.kernels.step.state`."""
         self.words[ASK] = 1
@@ -98,10 +106,10 @@ class Arrangement(Follower):
         if self._coming is not None:
             self.settle()
         store, index = self.store, self.index
-        if index.rows == store.rows:
+        row, end = index.rows, store.rows
+        if row == end:
             return 0
         index.mend()
-        row, end = index.rows, store.rows
         if most is not None:
             end = min(row + most, end)
         elif self._catch_up_aside(end - row):
@@ -146,7 +154,7 @@ class Arrangement(Follower):
         keys = columns.keys_at(self._keys.form, self.key, index.rows, self.store.rows)
         columns.settle(self.key)
         self._keys.at(index.run_rows)
-        self.words[ASK] = 1
+        self.words[ASK] = index.block[OWES] = True
         if are_complete(keys):
             self._coming = errands.send(partial(index.insert_packed, keys, died))
         else:
@@ -193,11 +201,11 @@ class Arrangement(Follower):
 
     def _go_aside(self, aside: Aside, work: Callable[[], None]) -> None:
         """Let commits in while the index is worked on, which they then must leave alone."""
-        self._is_aside = True
+        self.told[0][BLOCK], self._is_aside = 0, True
         try:
             aside(work)
         finally:
-            self._is_aside = False
+            self._is_aside, self.told[0][BLOCK] = False, self.index.address
 
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.
@@ -250,4 +258,5 @@ class Arrangement(Follower):
         """Become what `other` is, whose store this one's has become."""
         self.words[ASK] = 1
         other._keys.store = self.store
-        self._keys, self.index = other._keys, other.index
+        # In one line, for nothing is raised between stores.
+        self._keys, self.index, self.block, self.told = other._keys, other.index, other.block, other.told

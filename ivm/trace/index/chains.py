@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ivm.kernels.hashing.block import FOLLOWING, TABLES
+from ivm.kernels.hashing.block import FOLLOWING, OWES, TABLES
 from ivm.kernels.hashing.changes import undo_changes
 from ivm.kernels.hashing.index import (
     count_chains,
@@ -112,6 +112,7 @@ class Chains:
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
         self.came += came
         self._linked += came
+        self._block[OWES] = True
 
     def undo(self, words: Ints, inserts: Bools, first_row: int, applied: Applied) -> None:
         """Undo `apply` in an index that is not unique, after whatever came later is undone."""
@@ -231,7 +232,7 @@ class Chains:
 
     def _leave(self, tables: Tables) -> None:
         """Another table is about to take the place of this one."""
-        self.is_moving = True
+        self.is_moving = self._block[OWES] = True
         self._before.append(tables)
 
     def _put(self, tables: Tables) -> None:

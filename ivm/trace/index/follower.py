@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, Self
+from weakref import ref
 
+import numpy as np
+
+from ivm.kernels.hashing.block import LAST, OWES
 from ivm.trace.columns.column import Array, Bools, Ints
 from ivm.trace.columns.computed import Computed
 from ivm.trace.delta import Group
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.row_store import RowStore
-from ivm.trace.state import StateSize
+from ivm.trace.state import StateSize, WeakList
+
+Told = tuple[Ints, object]
+"""Words of a key, see `ivm.kernels.step.append`, and what has to be there meanwhile."""
 
 
 class Lookup(Protocol):
@@ -48,6 +55,12 @@ class Follower(Lookup, Protocol):
 
     store: RowStore
 
+    block: Ints
+    """What `seal_runs` is told of it; `seal` is called where it OWES that (see `ivm.kernels.hashing.block`)."""
+
+    told: Told | None = None
+    """What `append_rows` is told of it, if its run may take rows as they come."""
+
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left."""
         ...
@@ -83,3 +96,72 @@ class Follower(Lookup, Protocol):
     def adopt(self, other: Self) -> None:
         """Become what `other` is, whose store this one's has become. Done again, it changes nothing."""
         ...
+
+
+class Followers:
+    """Those that follow a store, in the order in which they came; kernels are told of them."""
+
+    def __init__(self) -> None:
+        self._lists = _Lists()
+        self._each = _Each(self._lists)
+        self.first_proves = False
+        """Whether rows are new only if the first one's key proves it, which is there for good."""
+
+    def each(self) -> list[Follower]:
+        """Those that are still held."""
+        return self._each.each()
+
+    def hold(self, each: Follower) -> None:
+        """One more."""
+        self._each.hold(each)
+        self.forget()
+
+    @property
+    def blocks(self) -> Ints:
+        """Where the blocks of all stand, int64."""
+        return (self._lists.told or self._told())[0]
+
+    @property
+    def keys(self) -> Ints:
+        """What `append_rows` is told of those that may take rows as they come."""
+        return (self._lists.told or self._told())[1]
+
+    def forget(self) -> None:
+        """They are others by now, or lie elsewhere."""
+        self._lists.told = None
+
+    def _told(self) -> tuple[Ints, Ints, object]:
+        """Both lists, and what they tell of, which is there as long as they are."""
+        each = self.each()
+        blocks, told = [follower.block for follower in each], [follower.told for follower in each]
+        keys = [] if self.first_proves else [0]
+        keys += [words[0].ctypes.data for words in told if words is not None]
+        addresses = [block.ctypes.data for block in blocks]
+        lists = self._lists.told = np.array(addresses, np.int64), np.array(keys, np.int64), (blocks, told)
+        return lists
+
+
+class _Lists:
+    """What kernels are told of followers, until one comes or goes."""
+
+    def __init__(self) -> None:
+        self.told: tuple[Ints, Ints, object] | None = None
+
+
+class _Each(WeakList[Follower]):
+    """Followers; once one goes, nothing is told that holds what it had."""
+
+    def __init__(self, lists: _Lists) -> None:
+        super().__init__()
+        self._lists = lists
+
+    def _forget(self, reference: ref[Follower]) -> None:
+        super()._forget(reference)
+        self._lists.told = None
+
+
+def owing() -> Ints:
+    """The `block` of a follower that is sealed each time."""
+    block: Ints = np.zeros(LAST, np.int64)
+    block[OWES] = True
+    return block

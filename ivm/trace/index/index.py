@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import SINCE, START, STOP
+from ivm.kernels.hashing.block import ASCENDING, FINAL, OWES, ROWS, SINCE, START, STOP
 from ivm.kernels.hashing.changes import ALIVE, apply_changes
 from ivm.kernels.hashing.index import NO_SLOT, newest_row
 from ivm.kernels.hashing.insert import insert_packed, insert_rows
@@ -60,17 +60,15 @@ class Index(IndexBlock):
     def __init__(self, words: int, unique: bool = False, keys: RunKeys | None = None, shift: int = 0) -> None:
         self.words = words
         self.unique = unique
-        self.rows = 0
         self._keys = keys
         super().__init__(words)
-        self._no_words, self._no_run = np.empty((0, words), np.int64), np.zeros(MOST + 1, np.int64)
+        self._no_run = np.zeros(MOST + 1, np.int64)
         self._chains = Chains(words, self.block)
         self._run = AscendingRun(keys, shift, unique, self.block)
-        self._ascending = keys is not None
+        self.block[ASCENDING] = keys is not None
         self._search = Search()
         self._melting = Melting(is_needed=unique)
         self._journal: list[_Step] = []
-        self._final = 0
 
     @property
     def nbytes(self) -> int:
@@ -94,7 +92,7 @@ class Index(IndexBlock):
     @property
     def is_ascending(self) -> bool:
         """Whether rows may come whose order proves their keys new."""
-        return self._ascending and self.block.item(STOP) == self.rows
+        return bool(self.block[ASCENDING]) and self.block.item(STOP) == self.rows
 
     def mark(self) -> IndexMark:
         """Where the index is now, for `rollback`."""
@@ -120,20 +118,22 @@ class Index(IndexBlock):
 
     def mend(self) -> None:
         """Undo an insert that was interrupted before its rows counted, in an index as for `truncate`."""
-        if self._journal and any(step[0] >= self.rows for step in self._journal):
-            self.truncate(self.rows)
+        rows = self.rows
+        if self.run_rows > rows or (self._journal and any(step[0] >= rows for step in self._journal)):
+            self.truncate(rows)
 
     def seal(self, since: int, died: Ints) -> None:
         """Make all changes final; nobody reads as of a time before `since` any more.
 
-        Moves what waits to its place, in proportion to what came.
+        Moves what waits to its place, in proportion to what came. Where nothing OWES it, `seal_runs` does all of it.
         """
-        self.block[SINCE] = since
-        chains = self._chains
+        block, chains = self.block, self._chains
+        block[SINCE] = since
         if chains.is_moving or chains.came >= FEW:
             chains.seal(died, since)
-        self._final = self.rows
+        block[FINAL] = block.item(STOP)
         self._journal.clear()
+        block[OWES] = chains.is_moving
 
     def reserve(self, keys: float, died: Ints) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
@@ -142,18 +142,13 @@ class Index(IndexBlock):
     def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
         if not self.extend(words, dropped, died):
-            words = words.reshape(-1, self.words)
-            self._insert(words, ALL if dropped is None else dropped, died)
-            self.rows += len(words)
+            self._insert(words.reshape(-1, self.words), ALL if dropped is None else dropped, died)
 
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
-        if self._ascending and self.extend_packed(keys, died):
+        if self.block.item(ASCENDING) and self.extend_packed(keys, died):
             return True
-        count = keys[3]
-        is_there = self._insert(np.empty((count, self.words), np.int64), ALL, died, keys)
-        self.rows += count * is_there
-        return is_there
+        return self._insert(np.empty((keys[3], self.words), np.int64), ALL, died, keys)
 
     def extend(self, words: Ints, dropped: Bools | None, died: Ints = NOBODY) -> bool:
         """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
@@ -162,7 +157,6 @@ class Index(IndexBlock):
         words = words.reshape(-1, self.words)
         if not self.unique and self.rows and len(words) and words.item(0) == self._run.last_lead:
             return self._extend_key(words, died)
-        self._journal.append((self.rows, self._no_words, None, ALL))
         if not self._run.extend(words):
             return False
         self.rows += len(words)
@@ -170,19 +164,18 @@ class Index(IndexBlock):
 
     def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> bool:
         """As `extend`, of rows, at least one, whose keys lie somewhere."""
-        rows, block = self.rows, self.block
-        if not self._ascending or block.item(STOP) != rows:
-            return False
         form, places, first, count = keys
-        self._journal.append((rows, self._no_words, None, ALL))
         mortal = len(died) > 0
-        while (said := extend_packed(block, form, places, first, count, self.words, mortal)) == NO_ROOM:
-            self._run.make_room(count)
+        while (said := extend_packed(self.block, form, places, first, count, self.words, mortal)) == NO_ROOM:
+            self.make_room(count)
         if said in (TAKEN, TAKEN_ON):
-            self.rows = rows + count
             return True
         words = None if said in (INCOMPLETE, REFUSED) else self.packed(keys)
         return words is not None and self.extend(words, None, died)
+
+    def make_room(self, rows: int) -> None:
+        """Room in the run for so many rows more."""
+        self._run.make_room(rows)
 
     def packed(self, keys: KeysAt) -> Ints | None:
         """The words of keys that lie somewhere; None if some value is NULL, or they do not."""
@@ -204,7 +197,7 @@ class Index(IndexBlock):
         """
         words, rows, block, chains = words.reshape(-1, self.words), self.rows, self.block, self._chains
         frame = self._settling(words)
-        self._journal.append((rows, words, applied, inserts))
+        self._note((rows, words, applied, inserts))
         chains.lengthen(rows, len(words))
         unique, done = self.unique, applied.done
         while said := apply_changes(block, frame, died, words, inserts, times, rows, unique, replace, done):
@@ -256,11 +249,14 @@ class Index(IndexBlock):
             pass
 
     def _undo(self, last: int, kept: int, first_row: int) -> None:
-        """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""
-        if len(self._journal) <= last:
+        """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on.
+
+        Rows that only the run has got need no step: they go with its end.
+        """
+        if len(self._journal) <= last and max(self.rows, self.run_rows) <= first_row:
             return
-        ascending, cut = self._ascending, 0
-        self._ascending = False
+        ascending, cut = self.block.item(ASCENDING), 0
+        self.block[ASCENDING] = False
         for number in range(len(self._journal) - 1, last - 1, -1):
             before, words, applied, inserts = self._journal[number]
             if applied is not None and not self.unique:
@@ -272,7 +268,7 @@ class Index(IndexBlock):
         self._chains.following.truncate(first_row)
         self.rows = min(self.rows, first_row)
         # The table may know keys above the run's last one now: then order alone no longer proves a key new.
-        self._ascending = ascending and not cut
+        self.block[ASCENDING] = ascending and not cut
         del self._journal[kept:]
 
     def _settling(self, words: Ints) -> Ints:
@@ -285,13 +281,19 @@ class Index(IndexBlock):
 
     def _note_links(self, words: Ints, stop: int) -> None:
         """Rows of the run, which goes up to `stop`, are about to have chains, of these keys."""
-        if stop > self._final:  # rows that are final need not leave the table again
-            self._journal.append((0, words, None, ALL))
+        if stop > self.block.item(FINAL):  # rows that are final need not leave the table again
+            self._note((0, words, None, ALL))
+
+    def _note(self, step: _Step) -> None:
+        """What undoes a change that is about to be made."""
+        self.block[OWES] = True
+        self._journal.append(step)
 
     def _let_leave(self, rows: int, died: Ints) -> None:
         if rows:
             self._melt(rows, died)
-            self._ascending = self._ascending and (self.unique or not self._melting.is_detour)
+            if not self.unique and self._melting.is_detour:
+                self.block[ASCENDING] = False
             self._settled(died)
 
     def _melt(self, count: int, died: Ints) -> None:
@@ -312,7 +314,7 @@ class Index(IndexBlock):
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        self._journal.append((self.rows, self._no_words, None, ALL))
+        rows = self.rows
         if not self._run.extend(words):
             return False
         key = words[:1]
@@ -321,7 +323,7 @@ class Index(IndexBlock):
             self._insert(words[: others[0]] if len(others) else words, ALL, died)
         elif len(died):
             self._link(key, hashed(key), *self._run.find(key), died)
-        self.rows += len(words)
+        self.rows = rows + len(words)
         return True
 
     def _settled(self, died: Ints) -> None:
@@ -342,7 +344,7 @@ class Index(IndexBlock):
         rows, count, block, chains = self.rows, len(words), self.block, self._chains
         frame, hashes, at = self._settling(words), np.empty(2 * count, np.uint64), 0
         named = words if count * _FEW <= len(chains.tables.slots) else None
-        self._journal.append((rows, named, None, ALL))
+        self._note((rows, named, None, ALL))
         if rows + count > chains.following.length:
             chains.lengthen(rows, count)
         while at < count:
@@ -360,6 +362,7 @@ class Index(IndexBlock):
         if frame is not self._no_run:
             self._looked(frame)
         chains.came += count
+        block[ROWS] = rows + count
         return True
 
     def _make_way(self, said: int, frame: Ints, died: Ints) -> None:

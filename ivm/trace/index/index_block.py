@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.hashing.block import LAST, SINCE, START, STOP
+from ivm.kernels.hashing.block import LAST, ROWS, SINCE, START, STOP
 from ivm.trace.columns.column import Ints
 from ivm.trace.time import BEGINNING
 
@@ -16,6 +16,15 @@ class IndexBlock:
         self.block: Ints = np.zeros(LAST + words, np.int64)
         self.address: int = self.block.ctypes.data
         self.since = BEGINNING
+
+    @property
+    def rows(self) -> int:
+        """How many rows are indexed."""
+        return self.block.item(ROWS)
+
+    @rows.setter
+    def rows(self, rows: int) -> None:
+        self.block[ROWS] = rows
 
     @property
     def run_rows(self) -> int:

@@ -26,7 +26,19 @@ from typing import Protocol
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, TAKEN, UNSURE, extend_run, extend_unordered
-from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, EACH, FENCED, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
+from ivm.kernels.hashing.block import (
+    ANY_LEAD,
+    DISTINCT,
+    EACH,
+    FENCED,
+    FENCES,
+    FINAL,
+    IN_ORDER,
+    LAST_LEAD,
+    SHIFT,
+    START,
+    STOP,
+)
 from ivm.kernels.hashing.search import NEAR_PLACES, RUN, RUN_PARTS
 from ivm.kernels.hashing.settle import MOST, SETTLING, SETTLING_FOR_EACH, find_in_run, first_keys
 from ivm.trace.columns.column import NOBODY, Ints
@@ -207,6 +219,7 @@ class AscendingRun:
         block = self._block
         self._recent = 0, NOBODY
         block[LAST_LEAD], block[IN_ORDER] = ANY_LEAD, False
+        block[FINAL] = min(block.item(FINAL), row)
         block[STOP] = min(block.item(STOP), row)
         block[START] = min(block.item(START), row)
 

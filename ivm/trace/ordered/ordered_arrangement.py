@@ -17,7 +17,7 @@ from ivm.kernels.ordered.threshold_join import CHANGE, DIFF, FIRST, LAST, RANGE,
 from ivm.trace.columns.column import ALL_ONE, NOBODY, Array, Bools, Column, Ints, readonly
 from ivm.trace.columns.stored_rows import StoredRows
 from ivm.trace.delta import Delta, Group, plain_layout
-from ivm.trace.index.follower import Follower
+from ivm.trace.index.follower import Follower, owing
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree
 from ivm.trace.ordered.row_order import ordered_words, word_kinds
@@ -89,6 +89,7 @@ class OrderedArrangement(Follower):
         self.physical = type_.physical
         self.dictionary = dictionary
         self.rows = 0  # of the store, that are in order
+        self.block = owing()
         self._valued = valued
         self.keyed = layout.words if self.key else 0
         self._type = type_

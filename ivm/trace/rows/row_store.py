@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from ivm.catalog.errors import Error
 from ivm.catalog.types import SqlType
-from ivm.kernels.step.state import DIED, MORTAL, ROWS_OF
+from ivm.kernels.step.append import APART, TIMELESS
+from ivm.kernels.step.state import DIED, KNOWN, MORTAL, ROWS_OF, TIMES
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Array, Column, Ints
@@ -34,11 +35,14 @@ MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
 
 
-_pack = Struct("5q").pack_into
+_pack = Struct("6q").pack_into
 
 
 StoreMark = tuple[int, int, int, int]
 """A state of a store to which `rollback` returns: its rows, its deaths since the last seal, its times, the last one."""
+
+
+_Seal = tuple[StoredColumns, Births, Ints, int, int]
 
 
 class Sealed(NamedTuple):
@@ -69,13 +73,14 @@ class RowStore:
         self.rows = 0
         self._dictionary = dictionary
         self.columns = StoredColumns(types, dictionary, cold=cold)
-        self._births = Births()
         self.words: Ints = np.zeros(ROWS_OF, np.int64)
         """What kernels are told of it; see `ivm.kernels.step.state`."""
+        self._births = Births()
+        self.words[TIMES:] = self._births.told(self.words, TIMES)
         self._died: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.words)
         self._deaths = _Deaths(0, [])
         self._tell()
-        self._sealed = Sealed(self.columns, self._births, NOBODY, 0, BEGINNING)
+        self._seal: _Seal = self.columns, self._births, NOBODY, 0, BEGINNING
 
     @property
     def nbytes(self) -> int:
@@ -116,6 +121,10 @@ class RowStore:
         """How many rows have come or died since the last `seal`."""
         return self.rows - self._sealed.rows + self.dead - self._deaths.sealed
 
+    @property
+    def _sealed(self) -> Sealed:
+        return Sealed(*self._seal)
+
     def gather(self, index: int, rows: Array | slice) -> Column:
         """Column `index` of `rows`; see `StoredColumns.gather`."""
         return self.columns.gather(index, rows)
@@ -127,27 +136,39 @@ class RowStore:
         are cold, `source` is a `Batch`.
         """
         first = self.rows
+        said = self.take(source, count, times)
+        assert said <= APART, "rows are not taken that need not be new"
+        return first
+
+    def take(self, source: Delta | Source, count: int, times: Ints | int, keys: Ints = NOBODY) -> int:
+        """As `append`; or nothing is done, if the order of their keys does not prove rows new: what `append_rows` says.
+
+        `keys`: see there.
+        """
+        first = self.rows
         if first + count > MOST_ROWS:
             raise Error(
                 f"cannot add {count} rows to {first}: a table or derived collection holds at most {MOST_ROWS} rows "
                 "between compactions; delete rows in commits of their own first"
             )
-        births, mortal = self._births, self._died.length
-        last, rows = births.last, first + count
-        if isinstance(times, int):
-            if times != last:
-                births.reach(times, first)
-        else:
-            births.append(times, first, count)
-        self.columns.append(source, count)
-        if 0 < mortal < rows:
+        births, rows = self._births, first + count
+        last, many = births.last, None if isinstance(times, int) else times
+        time = times if isinstance(times, int) else last
+        if time < last or (many is not None and count):
+            births.check(time if many is None else int(many[0]))
+        if 0 < self._died.length < rows:
             self.mortal(rows)
+        while (said := self.columns.append(source, count, self.words, time, keys)) == TIMELESS:
+            births.make_room()
+        if said > APART:
+            return said
+        if time != last:
+            births.came(time)
         self.rows = rows
-        if isinstance(times, int) and times != last:
-            _pack(self.words.data, 8 * MORTAL, mortal > 0, rows, times, first, last)
-        else:
+        if many is not None:
+            births.append(many, first, count)
             self._tell()
-        return first
+        return said
 
     def reach(self, time: int) -> None:
         """No row comes before `time` any more."""
@@ -155,7 +176,7 @@ class RowStore:
         last = births.last
         if time > last:
             births.reach(time, rows)
-            _pack(self.words.data, 8 * MORTAL, self._died.length > 0, rows, time, rows, last)
+            _pack(self.words.data, 8 * MORTAL, self._died.length > 0, rows, time, rows, last, births.times.length)
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
@@ -167,7 +188,8 @@ class RowStore:
         """Write down what kernels are told, but for where deaths lie."""
         births = self._births
         mortal = self._died.length > 0
-        _pack(self.words.data, 8 * MORTAL, mortal, self.rows, births.last, *births.latest(self.rows))
+        known = births.times.length
+        _pack(self.words.data, 8 * MORTAL, mortal, self.rows, births.last, *births.latest(self.rows), known)
 
     def expect(self, applied: Applied) -> Applied:
         """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""
@@ -206,11 +228,20 @@ class RowStore:
             self._deaths = _Deaths(self.dead, [])
         births, columns = self._births, self.columns
         if births.times.length >= births.look_from:
-            self._births = births = births.since(since)
-            self._tell()
+            births = self._since(since)
         columns.tidy()
         died = self._died.array[: self.rows] if self._died.length else NOBODY  # without a call, as each commit asks
-        self._sealed = Sealed(columns, births, died, self.rows, max(upper - 1, self._sealed.time))
+        time = self._seal[-1]
+        self._seal = columns, births, died, self.rows, time if time >= upper else upper - 1
+
+    def _since(self, since: int) -> Births:
+        """The births, when those before `since` are forgotten."""
+        births, words = self._births.since(since), self.words
+        told, known = births.told(words, TIMES), births.times.length
+        # In one line, for nothing is raised between stores: kernels find those arrays that are written to.
+        self._births, words[TIMES:], words[KNOWN] = births, told, known
+        self._tell()
+        return births
 
     def kill(self, rows: Ints, stamps: Ints) -> None:
         """The living rows `rows` die, as `stamps` say."""
@@ -242,13 +273,13 @@ class RowStore:
         self.columns, self._births = other.columns, other._births
         self.words, self._died = other.words, other._died
         self._deaths, self.rows = other._deaths, other.rows
-        self._sealed = other._sealed._replace(time=self._sealed.time)
+        self._seal = *other._seal[:-1], self._seal[-1]
 
     def hold(self, columns: StoredColumns) -> None:
         """Hold these columns of the same rows, which are sealed. Done again, it changes nothing."""
         columns.take_over(self.columns)
         self.types, self.columns = columns.types, columns
-        self._sealed = self._sealed._replace(columns=columns)
+        self._seal = columns, *self._seal[1:]
 
     def codes(self, since: int) -> Iterator[Array]:
         """The codes of the texts of rows that live, or died after `since`; see `State.codes`."""

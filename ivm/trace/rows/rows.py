@@ -11,12 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Physical, SqlType
+from ivm.kernels.hashing.block import OWES
+from ivm.kernels.hashing.seal import seal_runs
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
-from ivm.trace.index.follower import Follower
+from ivm.trace.index.follower import Follower, Followers
 from ivm.trace.index.index import IndexMark
 from ivm.trace.rows import compaction
 from ivm.trace.rows.changes import Applied, Changes, in_order
@@ -25,9 +27,9 @@ from ivm.trace.rows.living_rows import LivingRows
 from ivm.trace.rows.retraction import find_by_key
 from ivm.trace.rows.row_store import RowStore, StoreMark
 from ivm.trace.rows.rows_reader import Lives, RowsReader
-from ivm.trace.state import State, StateSize, WeakList
+from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.time import BEGINNING, chosen, stamps
+from ivm.trace.time import BEGINNING, chosen, stamp, stamps
 
 Arranged = TypeVar("Arranged", bound=Follower)
 _AT_LEAST, _FOR_EACH = 1 << 11, 32
@@ -47,7 +49,7 @@ class Rows(State):
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
         self.store = RowStore(types, dictionary, cold=cold)
-        self._followers: WeakList[Follower] = WeakList()
+        self._followers = Followers()
         self._named: WeakValueDictionary[object, Follower] = WeakValueDictionary()
         self._living: LivingRows | None = None
         self._since = BEGINNING
@@ -128,10 +130,10 @@ class Rows(State):
             self._take_over(self._taking_over)
         store, self._since = self.store, since
         self.edition += 1
-        for reference in tuple(self._followers):
-            follower = reference()
-            if follower is not None:
-                follower.seal(since)
+        if seal_runs(self._followers.blocks, stamp(since)):
+            for follower in self.followers():
+                if follower.block[OWES]:
+                    follower.seal(since)
         if self._living is not None:
             self._living.seal(since)
         is_dying = self._compaction is not None or store.rows >= compaction.FROM_ROWS <= store.dead
@@ -205,6 +207,7 @@ class Rows(State):
 
     def _take_over(self, done: Compaction) -> None:
         done.take_over()
+        self._followers.forget()
         self._compact_at = 0
         self._taking_over = None
 

@@ -11,6 +11,9 @@ import pyarrow as pa
 
 from ivm.catalog.schema import Field, Table
 from ivm.catalog.types import Kind, SqlType
+from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED
+from ivm.kernels.memory.append import DONE
+from ivm.kernels.step.append import APART, KEYED
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Ints, value_in
@@ -29,6 +32,8 @@ from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
 
 _FEW = 1 << 11
 """Rows that are read together from where they are stored, those that have just come too."""
+
+_TAKEN = DONE, APART
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
@@ -57,6 +62,8 @@ class TableStore(Rows):
         self._read_as(self.store.types, [Reader(each, dictionary) for each in self.store.types])
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
+        self._followers.first_proves = self._key is not None
+        self._followers.forget()
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
             self._forms = (layout.form, range(len(key))), (layout.form_of([(0, column) for column in key]), key)
@@ -128,23 +135,28 @@ class TableStore(Rows):
         Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
         twice that and a pass over all columns where diffs had to be added up.
         """
+        replace, go_on = mode == "upsert", missing == "ignore"
         if diffs is None and isinstance(times, int):
-            first = max(times, earliest)
-            changes = Changes(data.num_rows, None, first, None)
+            if not (count := data.num_rows):
+                return None
+            first = times if times > earliest else earliest
+            if first < self.store.last_time:
+                raise self._too_late(first)
+            batch = Batch(data, self._readers, addresses)
+            said = self._taken(batch, count, first)
+            if said in _TAKEN:
+                return Delta([Group(batch)], self._layout, count, first)
+            changes = Changes(count, None, first, None)
+            outcome = self._carry_out(batch, changes, replace, go_on, said)
         else:
             changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
-            if changes.length:
-                changes.times = not_before(changes.times, earliest)
-                first, _ = changes.bounds
-        if changes.length == 0:
-            return None
-        if first < self.store.last_time:
-            raise ValueError(
-                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
-                "already; apply changes in the order of time"
-            )
-        batch, replace, go_on = self._batch(data, changes, addresses), mode == "upsert", missing == "ignore"
-        outcome = self._carry_out(batch, changes, replace, go_on)
+            if changes.length == 0:
+                return None
+            changes.times = not_before(changes.times, earliest)
+            if changes.bounds[0] < self.store.last_time:
+                raise self._too_late(changes.bounds[0])
+            batch = self._batch(data, changes, addresses)
+            outcome = self._carry_out(batch, changes, replace, go_on)
         if isinstance(outcome, Delta):
             return outcome if outcome.length else None
         if mode == "diff" and diffs is not None and changes.inserts.any():
@@ -239,6 +251,12 @@ class TableStore(Rows):
         rows, key = super().size(), StateSize() if self._key is None else self._key.size()
         return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
 
+    def _too_late(self, time: int) -> ValueError:
+        return ValueError(
+            f"cannot change table {self.table.name} at time {time}: it has changes at time {self.last_time} "
+            "already; apply changes in the order of time"
+        )
+
     def _batch(self, data: ArrowRows, changes: Changes, addresses: Ints | None = None) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
         readers = self._readers
@@ -249,27 +267,40 @@ class TableStore(Rows):
         batch = Batch(data, readers, addresses)
         return batch if changes.positions is None else batch.take(changes.positions)
 
-    def _carry_out(self, batch: Batch, changes: Changes, replace: bool, go_on: bool) -> Delta | Ints:
-        """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""
+    def _taken(self, batch: Batch, count: int, times: Ints | int) -> int:
+        """Insert rows, if the order of their keys proves these new; what `RowStore.take` says."""
+        while (said := self.store.take(batch, count, times, self._followers.keys)) == KEYED + NO_ROOM:
+            assert self._key is not None, "only its run asks for room"
+            self._key.index.make_room(count)
+        return said
+
+    def _carry_out(
+        self, batch: Batch, changes: Changes, replace: bool, go_on: bool, said: int | None = None
+    ) -> Delta | Ints:
+        """The delta of the changes; or else the places of changes that are not possible, and nothing is changed.
+
+        `said`: what `_taken` has, if that was asked.
+        """
         key, store, count, only_inserts = self._key, self.store, changes.length, changes.inserts_or_all is None
+        if only_inserts and said is None:
+            said = self._taken(batch, count, changes.times)
+            if said in _TAKEN:
+                return self._inserted(batch, changes)
         if key is None:
-            if only_inserts:
-                return self._append(batch, changes)
             applied, mark = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
             return self._changed(batch, changes, applied, go_on, mark)
         whole = batch.rows.num_columns == len(self._types)
         form, places = self._forms[whole]
         keys = form, batch.places(places), 0, count
-        if only_inserts and key.index.extend_packed(keys):
-            return self._append(batch, changes)
         words = key.index.packed(keys)
         if words is None:
             columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
             words, dropped = key.layout.pack(columns, len(batch))
             if dropped is not None and dropped.any():
                 raise null_in_key(self.table, batch.rows, np.flatnonzero(dropped)[:3])
-            if only_inserts and key.index.extend(words, None):
-                return self._append(batch, changes)
+        if only_inserts and said != KEYED + REFUSED and key.index.extend(words, None):
+            store.append(batch, count, changes.times)
+            return self._inserted(batch, changes)
         deadly = replace or not only_inserts or store.died_at != 0
         died = store.mortal(store.rows + count) if deadly else NOBODY
         inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
@@ -277,8 +308,7 @@ class TableStore(Rows):
         key.index.apply(words, inserts, times, died, applied, replace=replace)
         return self._changed(batch, changes, applied, go_on, mark)
 
-    def _append(self, batch: Batch, changes: Changes) -> Delta:
-        self.store.append(batch, changes.length, changes.times)
+    def _inserted(self, batch: Batch, changes: Changes) -> Delta:
         return Delta([Group(batch)], self._layout, changes.length, changes.times)
 
     def _changed(self, batch: Batch, changes: Changes, applied: Applied, go_on: bool, mark: RowsMark) -> Delta | Ints:

@@ -1,0 +1,171 @@
+"""A store's step: rows come to all that there is of it, in one call.
+
+These are the store's words (see `ivm.kernels.step.state`), the columns that are kept apart (`memory.places`), the
+pieces in which batches lie (`memory.in_place`), and the runs of its arrangements (`hashing.block`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.hashing.ascending import TAKEN, TAKEN_ON
+from ivm.kernels.hashing.block import LAST as LAST_KEY
+from ivm.kernels.hashing.block import ROWS as ROWS_INDEXED
+from ivm.kernels.hashing.keys import FORM as KEY_FORM
+from ivm.kernels.hashing.packed import extend_by
+from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, append_all, lacking, laid, store
+from ivm.kernels.memory.at import address_of, int32s_at, ints_at, load, words_at
+from ivm.kernels.memory.in_place import COUNT, PAGE_BITS, PAGES, PAGES_ROOM, STARTS, STARTS_ROOM
+from ivm.kernels.memory.places import ADDRESS, ROOM, STRIDE, UNREADABLE, VALID_ROOM, VALIDITY
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step import state
+from ivm.kernels.types import Ints
+
+BLOCK, FORM, PARTS, WIDTH = range(4)
+KEY = 4
+"""The words of a key by which rows are to be taken: where the block of its index stands, 0 if it is to be left alone,
+and its form; how many parts and words it has."""
+APART, WANTING, TIMELESS, KEYED = 0, 1, 2, 4
+"""What `append_rows` says in place of DONE: it is done, but a piece lies otherwise than those before it. Or nothing is
+done: columns or pieces have no room; the store has none for another time; or what a run has said, if KEYED is taken off
+that: `hashing.ascending` has it, or INCOMPLETE.
+"""
+
+_WORD = np.int64(0)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def append_rows(
+    words: Ints,
+    keys: Ints,
+    columns: Ints,
+    reads: Ints,
+    given: Ints,
+    pieces: Ints,
+    told: Ints,
+    lying: Ints,
+) -> Word:
+    """Let rows come, see `given` and `reads` in `memory.append`, and say DONE; or do nothing, and say what is wrong.
+
+    `words`: the store's; none, if there are columns alone. `keys`: where the words of keys stand by which runs take the
+    rows, read in the first source. The order of the first one is to prove them new, unless that is 0; of the others
+    those take them that have all rows so far, and can. `pieces`: those of which the rows are the next one; none, if
+    they lie in none. The piece's columns lie at `lying`, and become pieces of those columns that are `told`.
+    """
+    sources = address_of(given) + 8 * GIVEN
+    if not laid(reads, given, 1 if len(keys) else 0):
+        return np.int64(UNREADABLE)
+    wrong = lacking(columns, reads, sources)
+    if wrong != DONE:
+        return wrong
+    first, rows = given[LENGTH], given[ROWS]
+    end, is_like = first + rows, True
+    if not _have_room(columns, reads, end):
+        return np.int64(WANTING)
+    if len(words) and not _has_room_for(words, given[TIME]):
+        return np.int64(TIMELESS)
+    if len(pieces) and rows > 0:
+        is_like = _are_like(columns, told, lying)
+        if not _is_room_for(columns, told if is_like else told[:0], pieces, end):
+            return np.int64(WANTING)
+    if len(keys) and keys[0] != 0 and rows > 0:
+        said = _take(keys[0], given, False)
+        if said not in (TAKEN, TAKEN_ON):
+            return np.int64(KEYED + said)
+    append_all(columns, reads, sources, first, rows)
+    if len(pieces) and rows > 0:
+        _put_piece(columns, told if is_like else told[:0], lying, pieces, end)
+    if len(words):
+        _come(words, first, end, given[TIME])
+    for key in keys[1:]:
+        if load(key, _WORD) != 0 and rows > 0 and ints_at(load(key, _WORD), LAST_KEY)[ROWS_INDEXED] == first:
+            _take(key, given, words[state.MORTAL] != 0)
+    return np.int64(DONE if is_like else APART)
+
+
+@part()
+def _take(key: Word, given: Ints, mortal: bool) -> Word:
+    """Let a run take the rows, by the key that is told of at an address; see `extend_by`."""
+    told = ints_at(key, KEY)
+    block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
+    return extend_by(block, form, address_of(given) + 8 * GIVEN, np.int64(0), given[ROWS], told[WIDTH], mortal)
+
+
+@part()
+def _have_room(columns: Ints, reads: Ints, end: Word) -> bool:
+    """Whether columns have room for so many rows."""
+    for c in range(len(reads)):
+        if reads[c, 0] >= 0 and (
+            columns[c, STRIDE] == 0  # somebody was interrupted before he told of it
+            or columns[c, ROOM] < end
+            or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < end)
+        ):
+            return False
+    return True
+
+
+@part()
+def _has_room_for(words: Ints, time: Word) -> bool:
+    """Whether a store has room for a time, if it is another one."""
+    return time == words[state.LAST] or words[state.KNOWN] < min(words[state.TIMES_ROOM], words[state.FIRSTS_ROOM])
+
+
+@part()
+def _come(words: Ints, first: Word, end: Word, time: Word) -> None:
+    """The rows from `first` up to `end` have come at a time, which is not before the last one."""
+    known = words[state.KNOWN]
+    words[state.ROWS] = end
+    if time > words[state.LAST]:
+        ints_at(words[state.TIMES], known + 1)[known] = time
+        ints_at(words[state.FIRSTS], known + 1)[known] = first
+        words[state.BEFORE], words[state.EARLIER] = first, words[state.LAST]
+        words[state.LAST], words[state.KNOWN] = time, known + 1
+    elif known == 0 or ints_at(words[state.TIMES], known)[known - 1] < time:
+        words[state.BEFORE] = end  # when the others came at that time is forgotten
+
+
+@part()
+def _are_like(columns: Ints, told: Ints, lying: Ints) -> bool:
+    """Whether columns lie as pieces of theirs did so far, and none is NULL."""
+    for column in told:
+        if lying[column, STRIDE] != columns[column, STRIDE] or lying[column, VALIDITY] != 0:
+            return False
+    return True
+
+
+@part()
+def _is_room_for(columns: Ints, told: Ints, pieces: Ints, end: Word) -> bool:
+    """Whether there is room for a piece that goes up to row `end`."""
+    piece = pieces[COUNT]
+    for column in told:
+        place = columns[column]
+        if place[ROOM] <= piece or (place[VALIDITY] != 0 and place[VALID_ROOM] <= piece):
+            return False
+    return pieces[STARTS_ROOM] > piece + 1 and pieces[PAGES_ROOM] >= _pages_before(end)
+
+
+@part()
+def _put_piece(columns: Ints, told: Ints, lying: Ints, pieces: Ints, end: Word) -> None:
+    """Rows up to `end` are a piece, of columns that lie somewhere."""
+    piece = pieces[COUNT]
+    starts = ints_at(pieces[STARTS], piece + 2)
+    start = starts[piece]
+    starts[piece + 1] = end
+    pages = int32s_at(pieces[PAGES], _pages_before(end))
+    for page in range(_pages_before(start), _pages_before(end)):
+        pages[page] = piece
+    for column in told:
+        place = columns[column]
+        store(place[ADDRESS] + 8 * piece, lying[column, ADDRESS] - start * place[STRIDE])
+        if place[VALIDITY] != 0:
+            store(place[VALIDITY] + 16 * piece, np.int64(0))
+            store(place[VALIDITY] + 16 * piece + 8, np.int64(0))
+    pieces[COUNT] = piece + 1
+
+
+@part()
+def _pages_before(row: Word) -> Word:
+    """How many pages begin before a row."""
+    return (row + (1 << PAGE_BITS) - 1) >> PAGE_BITS
