@@ -112,17 +112,15 @@ class Births:
 
     def reach(self, time: int, row: int) -> None:
         """All rows from `row` on come at `time` or later."""
-        self.check(time)
-        if time > self.last:
-            self.make_room()
-            known = self.times.length
-            self.times.array[known], self._rows.array[known] = time, row
-            self.came(time)
-
-    def check(self, time: int) -> None:
-        """ValueError if something came later than that."""
         if time < self.last:
             raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
+        if time > self.last:
+            times, rows, known = self.times, self._rows, self.times.length
+            if known == min(len(times.array), len(rows.array)):
+                self.make_room()
+            times.array[known], rows.array[known] = time, row
+            times.length = rows.length = known + 1
+            self.last = time
 
     def make_room(self) -> None:
         """Room for one more time."""
@@ -131,7 +129,7 @@ class Births:
         self._rows.reserve(known + 1)
 
     def came(self, time: int) -> None:
-        """A kernel, or whoever else, has written down another time behind the others, and its first row."""
+        """A kernel has written down another time behind the others, and its first row."""
         self.times.length = self._rows.length = self.times.length + 1
         self.last = time
 

@@ -154,8 +154,8 @@ class RowStore:
         births, rows = self._births, first + count
         last, many = births.last, None if isinstance(times, int) else times
         time = times if isinstance(times, int) else last
-        if time < last or (many is not None and count):
-            births.check(time if many is None else int(many[0]))
+        if time < last or (many is not None and count and many[0] < last):
+            births.reach(time if many is None else int(many[0]), first)  # which says what is wrong
         if 0 < self._died.length < rows:
             self.mortal(rows)
         while (said := self.columns.append(source, count, self.words, time, keys)) == TIMELESS:
