@@ -109,6 +109,8 @@ class Walk:
             if at == way.first and (other := self._along_another(way, part)) is not None:
                 return other
             self._cut(way, at)
+            if self.stages[at].is_light:
+                self._ways.pop(self.key(part, at), None)
         elif at < len(self.stages) and not failed:
             self._join(way, part, at)
         return self.parts(part, at, failed)
@@ -176,12 +178,13 @@ class LastStage(Stage):
 
     Its leg does all with them that their only reader would, and what comes of that comes of the walk, or goes on to the
     next one. `rows`: of how many changes that was so, which else come of the walk themselves. `gives`: whether anything
-    comes of it.
+    comes of it. `follows`: whether it has to be behind another one, which does not.
     """
 
     is_light = True
     rows = 0
     gives = True
+    follows = False
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""
