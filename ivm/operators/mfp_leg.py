@@ -68,6 +68,9 @@ class MfpLeg(Leg):
         """See `Leg.led_on`."""
         edge = route.edge(number + 1)
         length, groups, at = edge[LENGTH], list[Group](), GROUPS
+        if length == delta.length and not self.made:
+            groups = [delta.groups[place] for place in self.goes_on]
+            return Delta(groups, self.layout, length, delta.times, delta.diffs)
         for place in self.goes_on:
             references, given = edge[at + REFERENCES], delta.groups[place]
             groups.append(Group(given.source, route.moved(references, length, given.refs) if references else None))

@@ -9,6 +9,7 @@ from ivm.operators.stage import Stage
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
 from ivm.trace.delta import Delta, Layout
 from ivm.trace.helpers import LARGE, at_hand
+from ivm.trace.state import Marks
 
 _MOST_WAYS, _MOST_OTHERS = 64, 3
 
@@ -185,6 +186,7 @@ class LastStage(Stage):
     rows = 0
     gives = True
     follows = False
+    marks: Marks
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""

@@ -27,7 +27,7 @@ from ivm.render.scalars.program import MfpProgram
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace import route
 from ivm.trace.columns import growable
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.keyed import group_table, groups
 from ivm.trace.view_log import ViewLog
 from tests.joins.test_walk import COMPILER, TYPES, WIDTH, Case
@@ -52,8 +52,10 @@ PROGRAMS: list[tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], tu
 class Chain:
     """A join, groups, a program, other groups if that is asked, and a view, in a graph."""
 
-    def __init__(self, case: Case, stages: list[Stage], number: int, keys: int, *, again: bool, alone: bool) -> None:
-        """`alone`: each node is stepped by itself."""
+    def __init__(
+        self, case: Case, stages: list[Stage], number: int, keys: int, *, again: bool, alone: bool, apart: bool = False
+    ) -> None:
+        """`alone`: each node is stepped by itself. `apart`: a union is between the join and the groups."""
         maps, predicates, kept, types = PROGRAMS[number % len(PROGRAMS)]
         mfp = Mfp(keys + 3, (), (), tuple(range(keys, keys + 3))).map(maps).filter(predicates).project(kept)
         program = MfpProgram(mfp, case.dictionary, COMPILER)
@@ -69,7 +71,7 @@ class Chain:
         self.source = self.graph.add("source", Feed(lambda time: iter(())))
         join = DeltaJoin([Path(0, 0, WIDTH, (), tuple(stages))])
         self.nodes = [self.graph.add("join", join, (self.source,))]
-        for each in [*operators, Sink(self.log)]:
+        for each in [*((Union(),) if apart else ()), *operators, Sink(self.log)]:
             self.nodes.append(self.graph.add("next", each, (self.nodes[-1],)))
         for node in self.nodes if alone else ():
             node.owners["another"] = None
@@ -86,12 +88,15 @@ class Chain:
         return [(node.updates_in, node.updates_out) for node in self.nodes]
 
 
-def pair(case: Case, stages: list[Stage], number: int, keys: int, *, again: bool = False) -> Sequence[Chain]:
+Both = Sequence[Chain]
+
+
+def pair(case: Case, stages: list[Stage], number: int, keys: int, *, again: bool = False, apart: bool = False) -> Both:
     """A chain, and the same with each node by itself."""
-    return [Chain(case, stages, number, keys, again=again, alone=alone) for alone in (False, True)]
+    return [Chain(case, stages, number, keys, again=again, alone=alone, apart=apart) for alone in (False, True)]
 
 
-def step(both: Sequence[Chain], delta: Delta) -> None:
+def step(both: Both, delta: Delta) -> None:
     """Carry a change through both, which have added the same then; what fails is taken back."""
     went = [chain.step(delta) for chain in both]
     assert went[0] == went[1]
@@ -101,7 +106,7 @@ def step(both: Sequence[Chain], delta: Delta) -> None:
     assert added(both[0].log) == added(both[1].log)
 
 
-def seal(both: Sequence[Chain], time: int) -> None:
+def seal(both: Both, time: int) -> None:
     """The commit is final: both have counted the same."""
     counts = [chain.counts() for chain in both]
     assert counts[0] == counts[1]
@@ -184,7 +189,7 @@ def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch, c
     assert counted.sunk > 30
 
 
-def settled(number: int, keys: int = 1, *, again: bool = False) -> tuple[Case, Sequence[Chain]]:
+def settled(number: int, keys: int = 1, *, again: bool = False) -> tuple[Case, Both]:
     """Chains whose changes go all the way in one walk, where they may."""
     case = Case(3)
     for _ in range(6):
@@ -278,3 +283,32 @@ def test_what_fails_behind_the_walk_is_taken_back(monkeypatch: pytest.MonkeyPatc
 
 def _interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_groups_that_read_no_walk_begin_one(counted: Counted, number: int) -> None:
+    """Behind a union, for changes of one time; of several each node is stepped by itself."""
+    case, grouped = Case(number), 0
+    for _ in range(6):
+        case.commit()
+    both = pair(case, joined(case), number, number % 2, again=number == 1, apart=True)
+    gone: list[Delta] = []
+    for _ in range(30):
+        case.commit()
+        for chain in both:
+            chain.graph.seal(case.time, case.time)
+        delta = case.delta() if case.random.random() < 0.3 else ones(case)
+        if gone and case.random.random() < 0.5:
+            back = gone.pop()
+            delta = Delta(back.groups, back.layout, back.length, case.time, -back.diff_array())
+        step(both, delta)
+        for chain in both:
+            chain.graph.rollback()
+        step(both, delta)
+        gone.append(delta)
+        seal(both, case.time)
+        found, expected = (_rows(concat_deltas([*chain.reduces[0].contents([], case.time)])) for chain in both)
+        assert found == expected
+        grouped += isinstance(delta.times, int)
+    assert grouped > 15
+    assert counted.sunk > 8
