@@ -61,7 +61,7 @@ class Way:
     `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`: what changes
     may reach at any level, the sources too. `sources`: those of the level itself. `together`: with whom walks are begun
     ahead, each at a place of its own; it `begins` walks ahead if several steps are together anywhere. `leads`: by the
-    node at which it ends the step of each walk that may go on; it `is_fitted` if it is known how far they do.
+    node at which they end the steps of walks that may go on; it `is_fitted` if it is known how far they do.
     """
 
     level: int
@@ -74,7 +74,7 @@ class Way:
     first: bytes = b""
     places: dict[Node, int] = field(default_factory=dict)
     asked: dict[Node, Router] = field(default_factory=dict)
-    leads: dict[Node, WayStep] = field(default_factory=dict)
+    leads: dict[Node, list[WayStep]] = field(default_factory=dict)
     together: list[Ahead] = field(default_factory=list)
     begins: bool = False
     is_fitted: bool = False
@@ -101,7 +101,7 @@ class Way:
         step = WayStep(node, source, ahead=self._beginning(node, place))
         self.steps.append(step)
         if isinstance(node.operator, Leading):
-            self.leads[node] = step
+            self.leads.setdefault(node, []).append(step)
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
 
@@ -110,18 +110,22 @@ class Way:
         (source, *others), stage = node.inputs, node.operator.onward(self.marks)
         if stage is None or others or source not in self.leads:
             return
-        step = self.leads.pop(source)
-        led, operator = step.longest, step.node.operator
-        assert isinstance(operator, Leading), "others have no walks"
-        stages, nodes, places = ((), [step.node], []) if led is None else (led.onward.stages, led.nodes, led.places)
-        onward = Onward([*stages, stage])
-        step.longest = Led(partial(operator.step, onward=onward), onward, [*nodes, node], [*places, place], led)
-        self.leads[node] = step
+        for step in list(self.leads[source]):
+            led, operator = step.longest, step.node.operator
+            assert isinstance(operator, Leading), "others have no walks"
+            stages, nodes, places = ((), [step.node], []) if led is None else (led.onward.stages, led.nodes, led.places)
+            if stage.follows and not (not stages[-1].follows if stages else operator.is_end):
+                continue
+            onward = Onward([*stages, stage])
+            step.longest = Led(partial(operator.step, onward=onward), onward, [*nodes, node], [*places, place], led)
+            self.leads[source].remove(step)
+            self.leads.setdefault(node, []).append(step)
 
     def fit(self, *, gives: bool) -> None:
         """Find out how far walks go on, now that nodes have come; `gives` as for `Led.fitting`."""
-        for step in self.leads.values():
-            step.led = None if step.longest is None else step.longest.fitting(gives=gives)
+        for steps in self.leads.values():
+            for step in steps:
+                step.led = None if step.longest is None else step.longest.fitting(gives=gives)
         self.is_fitted = True
 
     def _beginning(self, node: Node, place: int) -> Ahead | None:

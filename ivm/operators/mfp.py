@@ -7,11 +7,13 @@ from typing import Protocol
 
 from ivm.catalog.errors import NumericError
 from ivm.catalog.types import SqlType
+from ivm.operators.mfp_leg import MfpStage
 from ivm.operators.operator import NOTHING, Contents, Leading
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward, Walk
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.state import Marks
 
 
 class Program(Protocol):
@@ -64,6 +66,11 @@ class Mfp(Leading):
         if walk is None or delta is None or (walk.is_light and onward is None):
             return None
         return ((walk if onward is None else walk.led(onward), delta),)
+
+    def onward(self, marks: Marks) -> MfpStage | None:
+        """See `Operator.onward`."""
+        stages = () if self._walk is None else self._walk.stages
+        return MfpStage(stages[0], marks) if len(stages) == 1 else None
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The program over the input's contents."""

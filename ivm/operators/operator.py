@@ -68,7 +68,12 @@ class Operator(ABC):
 
 
 class Leading(Operator):
-    """An operator whose changes are made by a walk, which may go on through their only reader."""
+    """An operator whose changes are made by a walk, which may go on through their only reader.
+
+    `is_end`: by one that ends here before, so that what follows an end may follow.
+    """
+
+    is_end = False
 
     @abstractmethod
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:

@@ -14,12 +14,12 @@ from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.hashing.keys import HALF, INTEGER, WORD
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
-from ivm.operators.operator import Contents, Kept, live_input
+from ivm.operators.operator import Contents, Kept, Leading, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.operators.reduce_leg import ReduceStage
-from ivm.operators.walk import LastStage
+from ivm.operators.walk import LastStage, Onward, Walk
 from ivm.trace.columns.column import KINDS, Bools, Ints, item_size
-from ivm.trace.delta import Delta, Group, Layout
+from ivm.trace.delta import Delta, Group, Layout, concat_deltas
 from ivm.trace.index.follower import Lookup
 from ivm.trace.keyed.group_reader import AT_ONCE, GroupReader
 from ivm.trace.keyed.group_search import GroupColumn, GroupSearch, Wanted, tell
@@ -31,7 +31,7 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import readable_as_of
 
 
-class Reduce(Kept):
+class Reduce(Kept, Leading):
     """Groups its input by the first columns, `keys`, and keeps the aggregates of each group.
 
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
@@ -40,6 +40,8 @@ class Reduce(Kept):
 
     The groups are an arrangement of the output by its keys, for joins on them: see `lookup`.
     """
+
+    is_end = True
 
     def __init__(
         self,
@@ -55,12 +57,13 @@ class Reduce(Kept):
         self._layout = self.groups.layout
         self._form = OutputForm(parts, self._layout)
         self._steps: dict[Layout, GroupStep] = {}
+        self._led: tuple[ReduceStage, Walk] | None = None
         self.lookup = GroupLookup(self.groups)
         self._extremes = (AppendOnlyExtremes if append_only else Extremes)(parts, dictionary)
         self._ordered = ordered_sets(parts, dictionary)
         self.states = (self.groups, *self._extremes.states, *(each.tree for each in self._ordered))
 
-    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+    def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """The changes of the groups' rows. Cost: see the kernels; nothing grows with the groups or the input.
 
         Raises NumericError if a sum does not fit its type.
@@ -69,6 +72,12 @@ class Reduce(Kept):
         if delta is None:
             return None
         parts = self.groups.fields
+        if onward is not None and isinstance(delta.times, int) and not (parts.doubles or parts.pauses):
+            stage, walk = self._led or self._leading(onward.stages[0].marks)
+            stage.rows = 0
+            found = walk.all(delta, onward)
+            if stage.rows:  # else it is as it was
+                return concat_deltas(found)
         if parts.doubles:
             parts = self._widened(delta, parts)
         step = self._steps.get(delta.layout)
@@ -83,6 +92,12 @@ class Reduce(Kept):
         """See `Operator.onward`: where nothing but the groups is to be stepped, and their fields stay as they are."""
         parts = self.groups.fields
         return None if parts.doubles or parts.pauses else ReduceStage(self.groups, self._form, marks)
+
+    def _leading(self, marks: Marks) -> tuple[ReduceStage, Walk]:
+        """The walk through the groups alone, which may go onward."""
+        stage = ReduceStage(self.groups, self._form, marks)
+        self._led = stage, Walk([stage])
+        return self._led
 
     def _begun(self, parts: Accumulators, layout: Layout) -> GroupStep:
         """How deltas of a layout are stepped from now on, where the fields are `parts`."""

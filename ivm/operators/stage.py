@@ -120,7 +120,8 @@ class Leg(Words):
 
     It `is_end` if it is for the changes as a whole, and changes `states`, which are added to the `marks` before: it
     notes when it has `ended`, and says what has `come` of the changes. Where they do not all come to it at once, it has
-    to `leave` them. Behind an end there are only ends.
+    to `leave` them. Behind an end there are only ends, of which some `follow`: they have no state, and what they are
+    for has come of the one before.
     """
 
     layout: Layout
@@ -132,6 +133,7 @@ class Leg(Words):
     makes = False
     is_last = False
     is_end = False
+    follows = False
     states: Sequence[State] = ()
     marks: Marks | None = None
     splits = True
@@ -187,6 +189,10 @@ class Leg(Words):
     def come(self, route: Route, number: int, times: Ints | int) -> list[Delta]:
         """What has come of a walk that has `ended` here, and for whom there is no leg: one delta, or none."""
         raise AssertionError("no other leg is an end")
+
+    def led_on(self, route: Route, number: int, delta: Delta) -> Delta:
+        """What a walk that has `ended` here has made of what has come of the end before, where the leg `follows`."""
+        raise AssertionError("no other leg follows an end")
 
     def finish(self, route: Route, number: int, before: Delta, made: Delta) -> Delta:
         """What comes of a delta, of which the walk has `made` this, where it `is_last`."""

@@ -9,6 +9,7 @@ from ivm.operators.stage import Stage
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
 from ivm.trace.delta import Delta, Layout
 from ivm.trace.helpers import LARGE, at_hand
+from ivm.trace.state import Marks
 
 _MOST_WAYS, _MOST_OTHERS = 64, 3
 
@@ -109,6 +110,8 @@ class Walk:
             if at == way.first and (other := self._along_another(way, part)) is not None:
                 return other
             self._cut(way, at)
+            if self.stages[at].is_light:
+                self._ways.pop(self.key(part, at), None)
         elif at < len(self.stages) and not failed:
             self._join(way, part, at)
         return self.parts(part, at, failed)
@@ -176,12 +179,14 @@ class LastStage(Stage):
 
     Its leg does all with them that their only reader would, and what comes of that comes of the walk, or goes on to the
     next one. `rows`: of how many changes that was so, which else come of the walk themselves. `gives`: whether anything
-    comes of it.
+    comes of it. `follows`: whether it has to be behind another one, which does not.
     """
 
     is_light = True
     rows = 0
     gives = True
+    follows = False
+    marks: Marks
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""

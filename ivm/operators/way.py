@@ -81,6 +81,7 @@ class Way:
         self._lays = self.tells or legs[0].extra > 0 or legs[-1].is_last
         self._ends = [(number, leg) for number, leg in enumerate(legs) if leg.is_end]
         self._states = [state for _, leg in self._ends for state in leg.states]
+        self._before = [sum(len(leg.states) for _, leg in self._ends[:place]) for place in range(len(self._ends))]
         self._marks = legs[-1].marks
         self.begun: Begun | None = None
         """The walk that the next delta has begun already, if it is the one."""
@@ -147,20 +148,33 @@ class Way:
         self._idle.append(route)
         return passed
 
-    def _come(self, route: Route, said: int, times: Ints | int, marks: Marks, marked: int) -> list[Delta] | None:
+    def _come(
+        self, route: Route, said: int, times: Ints | int, marks: Marks, marked: int
+    ) -> list[Delta] | Iterator[Passed] | None:
         """What has come of a walk that has passed some of the ends, behind the last of those; None if it has not.
 
         Where nothing has come to the others, their state is not marked any more, if it is not of the first `marked`.
         """
-        last = None
-        for place, end in enumerate(self._ends):
-            number, leg = end
+        ends, last = self._ends, -1
+        for number, leg in ends:
             if not leg.ended(route, number, times):
                 if said >= 0 and route.is_marked:
-                    marks.let_go(marked + place)
+                    marks.let_go(marked + self._before[last + 1])
                 break
-            last = end
-        return None if last is None else last[1].come(route, last[0], times)
+            last += 1
+        if last < 0:
+            return None
+        number, leg = ends[last]
+        if not leg.follows:
+            found = leg.come(route, number, times)
+        elif said:
+            before, other = ends[last - 1]
+            found = [leg.led_on(route, number, delta) for delta in other.come(route, before, times)]
+        else:
+            found = []
+        if said >= 0 or not found:
+            return found
+        return iter([(found[0], self.first + number + 1, not self.legs[route.at].is_otherwise(said))])
 
     def lend(self) -> Route:
         """A route that nobody walks."""

@@ -74,6 +74,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "few": "SELECT g, count(*) AS n, sum(x) AS x FROM t WHERE x < 9 GROUP BY g",
         "one": "SELECT count(*) AS n, sum(x * 2) AS x FROM t WHERE x > 2",
         "counted": "SELECT t.x, count(*) AS n FROM t JOIN u ON t.g = u.k GROUP BY t.x",
+        "often": "SELECT g, sum(x) * 2 AS x FROM t WHERE x < 9 GROUP BY g HAVING count(*) > 1",
         "rare": "SELECT id FROM t WHERE x > 1000",
         "met": "SELECT t.id, u.v FROM t JOIN u ON t.g = u.k WHERE u.v > 2",
     },
