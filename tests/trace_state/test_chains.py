@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.hashing.block import LAST
+from ivm.kernels.hashing.block import CAME, LAST
 from ivm.kernels.hashing.insert import insert_rows
 from ivm.kernels.hashing.settle import MOST
 from ivm.trace.index.chains import Chains
@@ -25,7 +25,7 @@ def _insert(chains, keys, first):
         at = insert_rows(chains._block, frame, NOBODY, words, hashes, nothing, at, first)
         if at < len(words):
             chains.ensure(1, len(words) - at, NOBODY, 0)
-    chains.came += len(words)
+    chains._block[CAME] += len(words)
 
 
 def _sealed(chains):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ivm.catalog.errors import ConstraintError
 from ivm.catalog.schema import Field, Table
 from ivm.catalog.types import BIGINT, DATE, INTEGER, VARCHAR
-from ivm.kernels.hashing.block import FINAL, LAST, OWES, SINCE, STOP
+from ivm.kernels.hashing.block import FINAL, LAST, LINKED, NONE, OWES, SINCE, STOP
 from ivm.kernels.hashing.seal import seal_runs
 from ivm.kernels.memory.append import DONE, GIVEN
 from ivm.kernels.memory.in_place import COUNT, PAGE_BITS, PAGES, STARTS
@@ -77,7 +77,7 @@ def test_indexes_that_owe_nothing_are_sealed(seed: int) -> None:
     assert owing == sum(int(block[OWES]) for block in before)
     for block, was in zip(blocks, before, strict=True):
         if not was[OWES]:
-            was[SINCE], was[FINAL] = 7, was[STOP]
+            was[SINCE], was[FINAL], was[LINKED] = 7, was[STOP], NONE
         assert block.tolist() == was.tolist()
 
 

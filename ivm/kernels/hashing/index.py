@@ -160,7 +160,7 @@ def link_range(
 
 
 @part()
-def _cut(slots: Ints, following: Int32s, slot: np.uint64, first_row: int) -> bool:
+def cut_chain(slots: Ints, following: Int32s, slot: np.uint64, first_row: int) -> bool:
     """Take the rows from `first_row` on out of the chain of a slot; whether there were any."""
     width = np.uint64(slots.shape[1] - 1)
     row = slots[slot, width] - 1
@@ -180,7 +180,7 @@ def cut_chains(slots: Ints, following: Int32s, words: Ints, first_row: int) -> i
     """
     cut = 0
     for i in range(len(words)):
-        cut += _cut(slots, following, find_slot(slots, words, i, hash_words(words, i, words.shape[1])), first_row)
+        cut += cut_chain(slots, following, find_slot(slots, words, i, hash_words(words, i, words.shape[1])), first_row)
     return cut
 
 
@@ -189,7 +189,7 @@ def cut_all_chains(slots: Ints, following: Int32s, first_row: int) -> int:
     """Take the rows from `first_row` on out of all chains; how many had any. Cost: a pass over the table."""
     cut = 0
     for slot in range(len(slots)):
-        cut += _cut(slots, following, np.uint64(slot), first_row)
+        cut += cut_chain(slots, following, np.uint64(slot), first_row)
     return cut
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.hashing.block import FINAL, LAST, OWES, SINCE, STOP
+from ivm.kernels.hashing.block import FINAL, LAST, LINKED, NONE, OWES, SINCE, STOP
 from ivm.kernels.memory.at import ints_at
 from ivm.kernels.types import Ints
 
@@ -20,5 +20,5 @@ def seal_runs(blocks: Ints, since: int) -> int:
         if block[OWES] != 0:
             owing += 1
         else:
-            block[SINCE], block[FINAL] = since, block[STOP]
+            block[SINCE], block[FINAL], block[LINKED] = since, block[STOP], NONE
     return owing

@@ -10,23 +10,34 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.ascending import TAKEN, TAKEN_ON
+from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
 from ivm.kernels.hashing.block import LAST as LAST_KEY
 from ivm.kernels.hashing.block import ROWS as ROWS_INDEXED
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
+from ivm.kernels.hashing.link import link_by
 from ivm.kernels.hashing.packed import extend_by
 from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, append_all, lacking, laid, store
-from ivm.kernels.memory.at import address_of, int32s_at, ints_at, load, words_at
+from ivm.kernels.memory.at import address_of, int32s_at, ints_at, load, scratch, words_at
 from ivm.kernels.memory.in_place import COUNT, PAGE_BITS, PAGES, PAGES_ROOM, STARTS, STARTS_ROOM
-from ivm.kernels.memory.places import ADDRESS, ROOM, STRIDE, UNREADABLE, VALID_ROOM, VALIDITY
+from ivm.kernels.memory.places import (
+    ADDRESS,
+    PLACES,
+    REFERENCES,
+    ROOM,
+    SOURCE,
+    STRIDE,
+    UNREADABLE,
+    VALID_ROOM,
+    VALIDITY,
+)
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.types import Ints
 
-BLOCK, FORM, PARTS, WIDTH = range(4)
-KEY = 4
+BLOCK, FORM, PARTS, WIDTH, IS_KEPT = range(5)
+KEY = 5
 """The words of a key by which rows are to be taken: where the block of its index stands, 0 if it is to be left alone,
-and its form; how many parts and words it has."""
+and its form; how many parts and words it has; whether its columns are kept apart."""
 APART, WANTING, TIMELESS, KEYED = 0, 1, 2, 4
 """What `append_rows` says in place of DONE: it is done, but a piece lies otherwise than those before it. Or nothing is
 done: columns or pieces have no room; the store has none for another time; or what a run has said, if KEYED is taken off
@@ -34,6 +45,7 @@ that: `hashing.ascending` has it, or INCOMPLETE.
 """
 
 _WORD = np.int64(0)
+_source = scratch(SOURCE)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -49,13 +61,15 @@ def append_rows(
 ) -> Word:
     """Let rows come, see `given` and `reads` in `memory.append`, and say DONE; or do nothing, and say what is wrong.
 
-    `words`: the store's; none, if there are columns alone. `keys`: where the words of keys stand by which runs take the
-    rows, read in the first source. The order of the first one is to prove them new, unless that is 0; of the others
-    those take them that have all rows so far, and can. `pieces`: those of which the rows are the next one; none, if
-    they lie in none. The piece's columns lie at `lying`, and become pieces of those columns that are `told`.
+    `words`: the store's; none, if there are columns alone. `keys`: where the words of keys stand by which indexes take
+    the rows, read in the first source, or in the columns where these are kept apart. The order of the first one is to
+    prove them new, unless that is 0; of the others those take them, or the first of them, that have all rows so far,
+    and can: their runs do, or else their chains, where the columns are there for whoever undoes it. `pieces`: those of
+    which the rows are the next one; none, if they lie in none. The piece's columns lie at `lying`, and become pieces of
+    those columns that are `told`.
     """
     sources = address_of(given) + 8 * GIVEN
-    if not laid(reads, given, 1 if len(keys) else 0):
+    if not laid(reads, given, _least(keys)):
         return np.int64(UNREADABLE)
     wrong = lacking(columns, reads, sources)
     if wrong != DONE:
@@ -81,8 +95,18 @@ def append_rows(
         _come(words, first, end, given[TIME])
     for key in keys[1:]:
         if load(key, _WORD) != 0 and rows > 0 and ints_at(load(key, _WORD), LAST_KEY)[ROWS_INDEXED] == first:
-            _take(key, given, words[state.MORTAL] != 0)
+            _index(key, given, columns, words, first)
     return np.int64(DONE if is_like else APART)
+
+
+@part()
+def _least(keys: Ints) -> Word:
+    """How many sources there are at least: the first one, if some key is read there."""
+    for number in range(len(keys)):
+        key = keys[number]
+        if key != 0 and (number == 0 or ints_at(key, KEY)[IS_KEPT] == 0):
+            return np.int64(1)
+    return np.int64(0)
 
 
 @part()
@@ -91,6 +115,21 @@ def _take(key: Word, given: Ints, mortal: bool) -> Word:
     told = ints_at(key, KEY)
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
     return extend_by(block, form, address_of(given) + 8 * GIVEN, np.int64(0), given[ROWS], told[WIDTH], mortal)
+
+
+@part()
+def _index(key: Word, given: Ints, columns: Ints, words: Ints, first: Word) -> None:
+    """Let an index that has all rows before `first` take those that have come, as far as it can be done here."""
+    told, is_mortal = ints_at(key, KEY), words[state.MORTAL] != 0
+    if told[IS_KEPT] == 0:
+        _take(key, given, is_mortal)
+        return
+    block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
+    source, rows, width = ints_at(_source(), SOURCE), given[ROWS], told[WIDTH]
+    source[PLACES], source[REFERENCES] = address_of(columns), 0
+    if extend_by(block, form, address_of(source), first, rows, width, is_mortal) == REFUSED:
+        died = ints_at(words[state.DIED], words[state.ROOM] if is_mortal else 0)
+        link_by(block, form, address_of(source), rows, width, died)
 
 
 @part()

@@ -64,6 +64,12 @@ class AppendedColumns:
         `words`: of the store, to which they come at `time`; `keys`: see `append_rows`.
         All of it is done by one call: what `append_rows` has said. Nothing is done where that is above APART.
         """
+        if isinstance(source, Delta):
+            sources = self._sources[source.layout]
+            said = self._append_hot(sources.of(source), sources.places, count, words, time, keys)
+            if said in _DONE:
+                self.rows += count
+            return self._append(source, count, words, time, keys) if said == UNREADABLE else said
         if not isinstance(source, Batch):
             return self._append(source, count, words, time, keys)
         coming, rows = self._coming, self.rows
@@ -101,17 +107,11 @@ class AppendedColumns:
 
     def _append(self, source: Delta | Source, count: int, words: Ints, time: int, keys: Ints) -> int:
         """As `append`, of what does not lie as batches do: its columns are read here, and nothing is told of pieces."""
-        said = UNREADABLE
-        if isinstance(source, Delta):
-            sources = self._sources[source.layout]
-            said = self._append_hot(sources.of(source), sources.places, count, words, time, keys)
-        if said == UNREADABLE:
-            columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
-            said = self._append_hot(*source_of(columns), count, words, time, keys)
-            if said in _DONE:
-                self._computed.append(source.column)
+        columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
+        said = self._append_hot(*source_of(columns), count, words, time, keys)
         if said not in _DONE:
             return said
+        self._computed.append(source.column)
         if isinstance(source, Batch):
             self._forget()
             self._newest, rows = (self.rows, source), source.rows

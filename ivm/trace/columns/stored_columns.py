@@ -155,6 +155,10 @@ class StoredColumns(AppendedColumns, Source):
         """Tell of all places that are wanted; where these stand."""
         return self.told(self._wanted)
 
+    def are_hot(self, columns: Iterable[int]) -> bool:
+        """Whether all of these columns are."""
+        return all(index in self._hot for index in columns)
+
     def values_of(self, index: int, function: TextFunction) -> HotColumn | None:
         """See `Source.values_of`."""
         return self._computed.get(index, function)

@@ -52,7 +52,8 @@ class _Keys:
 
     def told(self, index: Index) -> Ints:
         """What `append_rows` is told of an index by them."""
-        return np.array([index.address, self._form_at, len(self.key), self.layout.words], np.int64)
+        told = index.address, self._form_at, len(self.key), self.layout.words, self.store.columns.are_hot(self.key)
+        return np.array(told, np.int64)
 
     def pack(self, rows: slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
@@ -234,7 +235,7 @@ class Arrangement(Follower):
         """Take the rows from `rows` on out of the index, before the store drops them."""
         if not self._is_aside:  # where it has no rows that are not final
             self._coming = None
-            self.index.truncate(rows)
+            self.index.truncate(rows, self._keys)
 
     def seal(self, since: int) -> None:
         """Make the rows final; nobody reads as of a time before `since` any more."""

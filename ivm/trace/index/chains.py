@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ivm.kernels.hashing.block import FOLLOWING, OWES, TABLES
+from ivm.kernels.hashing.block import CAME, FEW, FOLLOWED, FOLLOWING, OWES, TABLES
 from ivm.kernels.hashing.changes import undo_changes
 from ivm.kernels.hashing.index import (
     count_chains,
@@ -17,10 +17,12 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
+from ivm.kernels.hashing.link import cut_packed
 from ivm.kernels.hashing.slots import ALIVE, FEW_SLOTS, LOADS, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.growable import Growable
+from ivm.trace.index.search import Run
 from ivm.trace.rows.changes import Applied
 
 _LARGE = 1 << 18
@@ -35,8 +37,6 @@ may let many leave a run.
 """
 _AHEAD_FROM_BYTES, _AHEAD, _AHEAD_A_ROW = 1 << 18, 0.15, 32
 """Of larger tables the next one is made when this part of the slots is still free, at most so many slots a row."""
-FEW = 1 << 4
-"""Rows that have less than a page coming to them: it is got when others have come as well."""
 _MANY = 1 << 15
 """Rows of a commit that takes its time anyway: it pays for the next table when that is needed, if it ever is."""
 _PAGE_WORDS, _LARGE_PAGE_WORDS = 1 << 9, 1 << 18
@@ -78,8 +78,6 @@ class Chains:
         self._before: list[Tables] = []
         self.is_moving = False
         """Whether a table takes the place of another: `seal` has something to do, however few rows came."""
-        self.came = 0
-        """How many rows came since the last seal: keys move in proportion to them."""
         self._linked = 0
         self._next: Tables | None = None
         self._there = 0
@@ -88,7 +86,8 @@ class Chains:
     def nbytes(self) -> int:
         """Bytes of slots and chains."""
         slots, old, _ = self.tables
-        return slots.nbytes + old.nbytes + self.following.nbytes + 8 * self._there * slots.shape[1]
+        following = max(self.following.length, self._block.item(FOLLOWED)) * self.following.array.itemsize
+        return slots.nbytes + old.nbytes + following + 8 * self._there * slots.shape[1]
 
     @property
     def keys(self) -> int:
@@ -110,7 +109,7 @@ class Chains:
         self.ensure(len(words), came, died, since)
         self.lengthen(end, 0)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
-        self.came += came
+        self._block[CAME] += came
         self._linked += came
         self._block[OWES] = True
 
@@ -131,6 +130,14 @@ class Chains:
                     cut += cut_all_chains(slots, following, first_row)
                 else:
                     cut += cut_chains(slots, following, words, first_row)
+        return cut
+
+    def cut_linked(self, keys: Run, first_row: int, rows: int) -> int:
+        """As `cut`, of the keys of the rows from `first_row` up to `rows`, which lie where `keys` says."""
+        following, cut = self.following.array, 0
+        for tables in (self.tables, *self._before):
+            for slots in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
+                cut += cut_packed(slots, following, *keys, first_row, rows)
         return cut
 
     def shorten(self, words: Ints, died: Ints, since: int) -> None:
@@ -163,18 +170,20 @@ class Chains:
 
     def seal(self, died: Ints, since: int) -> None:
         """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
+        came = self._block.item(CAME)
         self._before.clear()
         if len(self.tables.old):
             linked = self._linked
-            self._move(_SLOTS_A_ROW * (self.came - linked) + _SLOTS_A_LINKED * linked + _SLOTS_AT_LEAST, died, since)
-        elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and FEW <= self.came < _MANY:
-            self._go_ahead(self.came, since)
-        self.came, self._linked, self.is_moving = 0, 0, len(self.tables.old) > 0
+            self._move(_SLOTS_A_ROW * (came - linked) + _SLOTS_A_LINKED * linked + _SLOTS_AT_LEAST, died, since)
+        elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and FEW <= came < _MANY:
+            self._go_ahead(came, since)
+        self._block[CAME], self._linked, self.is_moving = 0, 0, len(self.tables.old) > 0
 
     def lengthen(self, first: int, count: int) -> None:
         """Make room for the chains of so many rows from `first` on, and of those before, few of which get any soon."""
         following, end = self.following, first + count
         if end > following.length:
+            following.length = max(following.length, self._block.item(FOLLOWED))
             if first > following.length or end > len(following.array):
                 following.skip(first)
                 following.reserve(end)

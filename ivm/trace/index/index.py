@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ASCENDING, FINAL, OWES, ROWS, SINCE, START, STOP
+from ivm.kernels.hashing.block import ASCENDING, CAME, FEW, FINAL, LINKED, NONE, OWES, ROWS, SINCE, START, STOP
 from ivm.kernels.hashing.changes import ALIVE, apply_changes
 from ivm.kernels.hashing.index import NO_SLOT, newest_row
 from ivm.kernels.hashing.insert import insert_packed, insert_rows
@@ -16,7 +16,7 @@ from ivm.kernels.hashing.settle import ABSENT, LEAVING, MOST
 from ivm.kernels.hashing.settle import NO_ROOM as NO_SLOTS
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
-from ivm.trace.index.chains import FEW, Chains
+from ivm.trace.index.chains import Chains
 from ivm.trace.index.index_block import IndexBlock
 from ivm.trace.index.keys import KeysAt, hashed
 from ivm.trace.index.run import AscendingRun, Melting, RunKeys
@@ -105,16 +105,16 @@ class Index(IndexBlock):
         """
         self._undo(mark.steps, mark.steps, mark.rows)
 
-    def truncate(self, first_row: int) -> None:
+    def truncate(self, first_row: int, keys: RunKeys | None = None) -> None:
         """Undo the inserts of the rows from `first_row` on, in an index that is unique or was changed by no `apply`.
 
-        Whoever inserts rows before it meanwhile, in another thread, is not disturbed. Cost: as that of `rollback` to
-        the last `seal`.
+        `keys`: those of the store's rows, for such as kernels have linked. Whoever inserts rows before it meanwhile, in
+        another thread, is not disturbed. Cost: as that of `rollback` to the last `seal`.
         """
         kept = len(self._journal)
         while kept and self._journal[kept - 1][0] >= first_row:
             kept -= 1
-        self._undo(0, kept, first_row)
+        self._undo(0, kept, first_row, keys)
 
     def mend(self) -> None:
         """Undo an insert that was interrupted before its rows counted, in an index as for `truncate`."""
@@ -129,9 +129,9 @@ class Index(IndexBlock):
         """
         block, chains = self.block, self._chains
         block[SINCE] = since
-        if chains.is_moving or chains.came >= FEW:
+        if chains.is_moving or block[CAME] >= FEW:
             chains.seal(died, since)
-        block[FINAL] = block.item(STOP)
+        block[FINAL], block[LINKED] = block.item(STOP), NONE
         self._journal.clear()
         block[OWES] = chains.is_moving
 
@@ -204,7 +204,7 @@ class Index(IndexBlock):
             self._make_way(said, frame, died)
         if frame is not self._no_run:
             self._looked(frame)
-        chains.came += len(words)
+        block[CAME] += len(words)
         self.rows = rows + applied.inserted
 
     def probe(
@@ -248,7 +248,7 @@ class Index(IndexBlock):
         except MemoryError:  # it can all wait
             pass
 
-    def _undo(self, last: int, kept: int, first_row: int) -> None:
+    def _undo(self, last: int, kept: int, first_row: int, keys: RunKeys | None = None) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on.
 
         Rows that only the run has got need no step: they go with its end.
@@ -264,9 +264,12 @@ class Index(IndexBlock):
                 self._chains.undo(words, inserts, before, applied)
             else:
                 cut += self._chains.cut(words, first_row)
+        if (linked := max(self.linked, first_row)) < self.rows:
+            assert keys is not None, "only followers of a store have rows that kernels have linked"
+            cut += self._chains.cut_linked(keys.at(self.rows), linked, self.rows)
         self._run.truncate(first_row)
         self._chains.following.truncate(first_row)
-        self.rows = min(self.rows, first_row)
+        self.cut_off(first_row)
         # The table may know keys above the run's last one now: then order alone no longer proves a key new.
         self.block[ASCENDING] = ascending and not cut
         del self._journal[kept:]
@@ -328,7 +331,7 @@ class Index(IndexBlock):
 
     def _settled(self, died: Ints) -> None:
         """Seal the chains at once if no step is open: an index that is only searched may not be sealed for long."""
-        if not self._journal:
+        if not self._journal and self.linked == self.rows:
             self._chains.seal(died, self.since)
 
     def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
@@ -361,7 +364,7 @@ class Index(IndexBlock):
                 chains.ensure(1, count - at, died, self.since)
         if frame is not self._no_run:
             self._looked(frame)
-        chains.came += count
+        block[CAME] += count
         block[ROWS] = rows + count
         return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.hashing.block import LAST, ROWS, SINCE, START, STOP
+from ivm.kernels.hashing.block import FOLLOWED, LAST, LINKED, NONE, ROWS, SINCE, START, STOP
 from ivm.trace.columns.column import Ints
 from ivm.trace.time import BEGINNING
 
@@ -15,6 +15,7 @@ class IndexBlock:
     def __init__(self, words: int) -> None:
         self.block: Ints = np.zeros(LAST + words, np.int64)
         self.address: int = self.block.ctypes.data
+        self.block[LINKED] = NONE
         self.since = BEGINNING
 
     @property
@@ -25,6 +26,18 @@ class IndexBlock:
     @rows.setter
     def rows(self, rows: int) -> None:
         self.block[ROWS] = rows
+
+    @property
+    def linked(self) -> int:
+        """From which row on some have chains that no step tells of; all that there are have come before, if none."""
+        return min(self.block.item(LINKED), self.rows)
+
+    def cut_off(self, row: int) -> None:
+        """There are no rows from `row` on any more, in chains neither."""
+        block = self.block
+        block[ROWS], block[FOLLOWED] = min(block.item(ROWS), row), min(block.item(FOLLOWED), row)
+        if block[LINKED] >= row:
+            block[LINKED] = NONE
 
     @property
     def run_rows(self) -> int:

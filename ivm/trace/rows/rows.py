@@ -11,12 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Physical, SqlType
-from ivm.kernels.hashing.block import OWES
+from ivm.kernels.hashing.block import OWES, ROWS
 from ivm.kernels.hashing.seal import seal_runs
-from ivm.trace.columns.column import Array, Column, Ints
+from ivm.kernels.step.append import APART
+from ivm.trace.columns.column import NOBODY, Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta
+from ivm.trace.helpers import LARGE, at_hand
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Follower, Followers
 from ivm.trace.index.index import IndexMark
@@ -232,24 +234,31 @@ class DerivedRows(Rows, Generic[Arranged]):
         that is not there is an internal error (AssertionError); the caller then rolls back. Cost: 20-60 ns a row and
         hash.
         """
-        store, times = self.store, delta.times
+        times = delta.times
         if delta.diffs is None and isinstance(times, int):
             if delta.length:
-                store.append(delta, delta.length, times)
-                self.arranged.catch_up()
+                self.come(delta, delta.length, times)
             return
         changes = in_order(times, delta.diffs, len(delta), deletes_first=False)
         if len(changes) == 0:
             return
         ordered = delta if changes.positions is None else delta.take(changes.positions)
         if changes.only_inserts:
-            store.append(ordered, len(changes), changes.times)
-            self.arranged.catch_up()
+            self.come(ordered, len(changes), changes.times)
             return
         failed = self._retract(ordered, changes)
         if len(failed):
             self._refuse(ordered, int(failed[0]))
         self.arranged.catch_up()
+
+    def come(self, delta: Delta, count: int, times: Ints | int) -> None:
+        """Add the `count` rows of a delta, at `times`, ascending if many; the index has them then, too."""
+        store = self.store
+        keys = self._followers.keys if count < LARGE or at_hand(count) is None else NOBODY
+        said = store.take(delta, count, times, keys)
+        assert said <= APART, "rows are taken that need not be new"
+        if self.arranged.block.item(ROWS) != store.rows:
+            self.arranged.catch_up()
 
     def seal(self, upper: int, since: int) -> None:
         """See `Rows.seal`. The index of the living rows comes nearer to having all of them."""

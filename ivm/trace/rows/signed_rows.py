@@ -57,7 +57,8 @@ class SignedRows(DerivedRows[Arranged]):
         types = self.store.types[:-1]
         columns = delta.columns()[: len(types)]
         if delta.diffs is None and not self._has_negative:  # nothing is taken back, here or there
-            self._append(delta_of([*columns, Column(np.ones(len(delta), np.int64))], delta.times, None))
+            added = delta_of([*columns, Column(np.ones(len(delta), np.int64))], delta.times, None)
+            self.come(added, len(delta), delta.times)
             return
         net = delta if self._are_net else consolidate(delta, types, columns)
         if net is None:
@@ -74,7 +75,7 @@ class SignedRows(DerivedRows[Arranged]):
             left = np.flatnonzero(left_out)
         if len(left):
             self._has_negative = self._has_negative or bool((signs[left] < 0).any())
-            self._append(_with_signs(columns, rows[left], signs[left], delta.times))
+            self.come(_with_signs(columns, rows[left], signs[left], delta.times), len(left), delta.times)
 
     @staticmethod
     def _one_by_one(diffs: Ints) -> tuple[Ints, Ints]:
@@ -90,11 +91,6 @@ class SignedRows(DerivedRows[Arranged]):
             )
         rows = np.repeat(np.arange(len(diffs)), copies)
         return rows, np.sign(diffs)[rows]
-
-    def _append(self, rows: Delta) -> None:
-        """Add rows of one time, with their signs."""
-        self.store.append(rows, len(rows), rows.times)
-        self.arranged.catch_up()
 
     def _without_opposite(self, columns: Sequence[Column], rows: Ints, signs: Ints, time: int) -> Bools:
         """Let the opposites of these rows die, where they are there; which have none."""
