@@ -6,8 +6,9 @@ copy of a route is another one. What lies elsewhere is told of by its address.
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
 what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, a
 LOOK_UP_GROUPS, a look-up by a BOUND, or a DELAY. The last ones may be *ends*, which change state: a REDUCE, behind
-which the edge tells of the rows that it shows, or a SINK, which adds them to the log of a view. The only one may be a
-RACE, from which *lines* of legs lead on, one for each way: all rows go one of them.
+which the edge tells of the rows that it shows, or a SINK, which adds them to the log of a view; a LOOP may stand
+between two of them. The only one may be a RACE, from which *lines* of legs lead on, one for each way: all rows go one
+of them.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
