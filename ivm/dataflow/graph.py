@@ -213,8 +213,7 @@ class Graph:
                 if step.led is not None and installation is None and len(node.owners) == 1:
                     led = step.led
                     run, onward = led.run, led.onward
-                    for stage in onward.stages:
-                        stage.rows = 0
+                    onward.begin()
                 if comes is None or ahead is None or mixed[at]:
                     delta = run(inputs)
                 else:

@@ -114,7 +114,8 @@ class Way:
             led, operator = step.longest, step.node.operator
             assert isinstance(operator, Leading), "others have no walks"
             stages, nodes, places = ((), [step.node], []) if led is None else (led.onward.stages, led.nodes, led.places)
-            if stage.follows and not (not stages[-1].follows if stages else operator.is_end):
+            is_behind_end = not stages[-1].follows if stages else operator.is_end
+            if stage.follows and not is_behind_end:
                 continue
             onward = Onward([*stages, stage])
             step.longest = Led(partial(operator.step, onward=onward), onward, [*nodes, node], [*places, place], led)

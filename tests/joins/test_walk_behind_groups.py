@@ -26,12 +26,10 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.program import MfpProgram
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace import route
-from ivm.trace.columns import growable
 from ivm.trace.delta import Delta, concat_deltas
-from ivm.trace.keyed import group_table, groups
 from ivm.trace.view_log import ViewLog
 from tests.joins.test_walk import COMPILER, TYPES, WIDTH, Case
-from tests.joins.test_walk_to_groups import SPECS, joined, ones
+from tests.joins.test_walk_to_groups import SPECS, joined, ones, taken_back, want_memory
 from tests.joins.test_walk_to_log import added
 
 SHOWN = (BIGINT, HUGEINT, HUGEINT)
@@ -154,7 +152,7 @@ def histories(seeds: int) -> int:
             delta = case.delta() if case.random.random() < 0.5 else ones(case)
             if gone and case.random.random() < 0.5:
                 back = gone.pop()
-                delta = Delta(back.groups, back.layout, back.length, case.time, -back.diff_array())
+                delta = taken_back(back, case.time)
             for _ in range(int(case.random.random() < 0.3)):
                 step(both, delta)
                 for chain in both:
@@ -180,11 +178,7 @@ def test_in_parts_it_leaves_them(monkeypatch: pytest.MonkeyPatch, most: int) -> 
 
 
 def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
-    for where, name, value in (
-        (route, "_LEAST", 1), (route, "_SPARE", 0), (route, "_MOST_SPARE", 0), (groups, "_SMALL", 0),
-        (groups, "_MOST_SPARE", 0), (group_table, "_SMALLEST", 2), (group_table, "_LARGEST", 2), (growable, "_START", 1),
-    ):  # fmt: skip
-        monkeypatch.setattr(where, name, value)
+    want_memory(monkeypatch)
     assert histories(15) > 200
     assert counted.sunk > 30
 
@@ -300,7 +294,7 @@ def test_groups_that_read_no_walk_begin_one(counted: Counted, number: int) -> No
         delta = case.delta() if case.random.random() < 0.3 else ones(case)
         if gone and case.random.random() < 0.5:
             back = gone.pop()
-            delta = Delta(back.groups, back.layout, back.length, case.time, -back.diff_array())
+            delta = taken_back(back, case.time)
         step(both, delta)
         for chain in both:
             chain.graph.rollback()

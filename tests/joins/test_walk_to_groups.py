@@ -20,6 +20,7 @@ from ivm.operators.reduce import Reduce
 from ivm.operators.reduce_leg import ReduceLeg
 from ivm.operators.stage import Stage
 from ivm.trace import route
+from ivm.trace.columns import growable
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.column import Ints
 from ivm.trace.delta import Columns, Delta, Group, concat_deltas
@@ -110,6 +111,20 @@ def shown(delta: Delta | None) -> Counter[Row]:
     return Counter({row: diff for row, diff in found.items() if diff})
 
 
+def taken_back(delta: Delta, time: int) -> Delta:
+    """The same rows, which come at a time if they went, and go if they came."""
+    return Delta(delta.groups, delta.layout, delta.length, time, -delta.diff_array())
+
+
+def want_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have walks, groups and all that grows begin without memory."""
+    for where, name, value in (
+        (route, "_LEAST", 1), (route, "_SPARE", 0), (route, "_MOST_SPARE", 0), (groups, "_SMALL", 0),
+        (groups, "_MOST_SPARE", 0), (group_table, "_SMALLEST", 2), (group_table, "_LARGEST", 2), (growable, "_START", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(where, name, value)
+
+
 def histories(seeds: int) -> int:
     """Commits one after the other: rows come, go, and come back; some commits are taken back, or have two deltas."""
     rows = 0
@@ -124,7 +139,7 @@ def histories(seeds: int) -> int:
             delta = case.delta()
             if gone and case.random.random() < 0.4:
                 back = gone.pop()
-                delta = Delta(back.groups, back.layout, back.length, case.time, -back.diff_array())
+                delta = taken_back(back, case.time)
             if case.random.random() < 0.3:
                 pair.step(delta)
                 pair.undo()
@@ -149,11 +164,7 @@ def test_in_parts_it_leaves_the_groups(monkeypatch: pytest.MonkeyPatch, counted:
 
 
 def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
-    for where, name, value in (
-        (route, "_LEAST", 1), (route, "_SPARE", 0), (route, "_MOST_SPARE", 0), (groups, "_SMALL", 0),
-        (groups, "_MOST_SPARE", 0), (group_table, "_SMALLEST", 2), (group_table, "_LARGEST", 2),
-    ):  # fmt: skip
-        monkeypatch.setattr(where, name, value)
+    want_memory(monkeypatch)
     assert histories(15) > 300
     assert counted.ended > 50
 

@@ -23,13 +23,12 @@ from ivm.operators.stage import Stage
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace import route
-from ivm.trace.columns import growable
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Columns, Delta, Group, concat_deltas
-from ivm.trace.keyed import group_table, groups
+from ivm.trace.keyed import groups
 from ivm.trace.view_log import ViewLog
 from tests.joins.test_walk import COMPILER, LAYOUT, TYPES, WIDTH, Case, by_python
-from tests.joins.test_walk_to_groups import SPECS, joined, ones, shown
+from tests.joins.test_walk_to_groups import SPECS, joined, ones, shown, taken_back, want_memory
 
 Rows = Counter[tuple[str | int, ...]]
 SHOWN = (BIGINT, BIGINT, HUGEINT, HUGEINT)
@@ -144,7 +143,7 @@ def histories(seeds: int) -> int:
             delta = case.delta()
             if gone and case.random.random() < 0.4:
                 back = gone.pop()
-                delta = Delta(back.groups, back.layout, back.length, case.time, -back.diff_array())
+                delta = taken_back(back, case.time)
             for _ in range(int(case.random.random() < 0.3)):
                 chain.step(delta)
                 chain.undo()
@@ -169,11 +168,7 @@ def test_in_parts_it_leaves_the_log(monkeypatch: pytest.MonkeyPatch, most: int) 
 
 
 def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
-    for where, name, value in (
-        (route, "_LEAST", 1), (route, "_SPARE", 0), (route, "_MOST_SPARE", 0), (groups, "_SMALL", 0),
-        (groups, "_MOST_SPARE", 0), (group_table, "_SMALLEST", 2), (group_table, "_LARGEST", 2), (growable, "_START", 1),
-    ):  # fmt: skip
-        monkeypatch.setattr(where, name, value)
+    want_memory(monkeypatch)
     assert histories(15) > 300
     assert counted.sunk > 50
 

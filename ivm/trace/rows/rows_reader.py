@@ -67,17 +67,13 @@ class RowsReader:
 
     def chunks(self) -> Iterator[tuple[StoredRows, int]]:
         """The rows in chunks of at most 16,384, each with its length; their columns are gathered when they are read."""
-        for start in range(0, self._limit, _CHUNK_ROWS):
-            rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
+        for rows in self._stretches(0, self._limit, _CHUNK_ROWS):
             yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
     def first(self, names: Sequence[str], most: int) -> pa.Table:
         """At most so many of the rows, of those that have been there longest, as `arrow` has them."""
-        some: Ints | slice = slice(0, 0)
-        for start in range(0, self._limit, _CHUNK_ROWS):
-            some = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
-            if isinstance(some, slice) or len(some):
-                break
+        there = (rows for rows in self._stretches(0, self._limit, _CHUNK_ROWS) if isinstance(rows, slice) or len(rows))
+        some = next(there, slice(0, 0))
         some = slice(some.start, min(some.start + most, some.stop)) if isinstance(some, slice) else some[:most]
         return self._table(names, range(len(self._columns.types)), some)
 
@@ -111,14 +107,18 @@ class RowsReader:
 
         So one column may come in arrays of several types, all of which a store takes.
         """
-        for start in range(first, stop, SEGMENT_ROWS):
-            rows = self._visible(slice(start, min(start + SEGMENT_ROWS, stop)))
+        for rows in self._stretches(first, stop, SEGMENT_ROWS):
             if isinstance(rows, slice) or len(rows):
                 yield [self._columns.kept(index, rows) for index in range(len(self._columns.types))]
 
     @cached_property
     def _columns(self) -> StoredColumns:
         return self._stored.fixed(self._limit, self._strings)
+
+    def _stretches(self, first: int, stop: int, most: int) -> Iterator[Ints | slice]:
+        """Those of the rows from number `first` to `stop` that had not died, stretches of at most so many apart."""
+        for start in range(first, stop, most):
+            yield self._visible(slice(start, min(start + most, stop)))
 
     def _visible(self, rows: slice) -> Ints | slice:
         """Those of a stretch of rows that had not died; a slice where no row is missing."""
