@@ -9,7 +9,7 @@ import pytest
 
 from ivm.catalog.types import BIGINT, HUGEINT
 from ivm.dataflow.graph import Graph
-from ivm.kernels.groups.offer import IS_OFFERED
+from ivm.kernels.groups.offer import IS_OFFERED, IS_OPEN
 from ivm.operators.ends import Feed, Sink
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.join import DeltaJoin, Path
@@ -358,3 +358,20 @@ def test_rows_that_somebody_holds_stay_as_they_are() -> None:
         if number == 3:
             del held[1:]
     assert all(shown(delta) == rows for delta, rows in held)
+
+
+def test_a_step_of_which_nobody_took_note_is_taken_back(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
+    """Who is interrupted just when the kernel has begun a step, and added to its groups, has it undone."""
+    case, chain = settled(1)
+    for _ in range(3):
+        case.commit()
+        chain.graph.seal(case.time, case.time)
+        with monkeypatch.context() as patched:
+            patched.setattr(groups.Groups, "begun", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                chain.graph.step({chain.source: ones(case)})
+            assert chain.reduces[0].groups.offer[IS_OPEN], "the kernel has begun it"
+        chain.graph.rollback()
+        chain.step(ones(case))
+        chain.seal()
+    assert counted.grouped
