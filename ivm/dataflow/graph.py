@@ -8,6 +8,7 @@ from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
 
+from ivm.catalog.errors import NumericError
 from ivm.dataflow.ahead import Ahead, Step, coming
 from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation, hydrate
@@ -210,29 +211,36 @@ class Graph:
                     marks.add(states)
                 run: Step = node.operator.step
                 onward: Onward | None = None
-                if step.led is not None and installation is None and len(node.owners) == 1:
+                if step.led is not None and installation is None and len(node.owners) == step.owners:
                     led = step.led
                     run, onward = led.run, led.onward
                     onward.begin()
-                if comes is None or ahead is None or mixed[at]:
-                    delta = run(inputs)
-                else:
-                    delta = ahead.step(at, node, inputs, run, onward, comes)
+                marked = len(marks)
+                try:
+                    if comes is None or ahead is None or mixed[at]:
+                        delta = run(inputs)
+                    else:
+                        delta = ahead.step(at, node, inputs, run, onward, comes)
+                except NumericError:
+                    if led is None or not led.onward.has_come:
+                        raise
+                    marks.rollback(marked)
+                    led, delta = None, node.operator.step(inputs)
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
             node.spent += now - started
             node.taken += given
-            through = zip(led.onward.stages, led.places, strict=True) if led and led.onward.stages[0].rows else ()
-            for stage, place in through:
-                if not stage.rows:
+            through = zip(led.onward.ends, led.places, strict=True) if led and led.onward.ends[0].rows else ()
+            for end, place in through:
+                if not end.rows:
                     break
-                node.updates_out += stage.rows
+                node.updates_out += end.rows
                 node, readers = steps[place].node, steps[place].readers
                 self.last = node
-                node.taken += stage.rows
-                if not stage.gives:
-                    node.updates_out += stage.rows
+                node.taken += end.rows
+                if not end.gives:
+                    node.updates_out += end.rows
             if delta is not None and delta.length:
                 node.updates_out += delta.length
                 deltas[node] = delta

@@ -68,34 +68,42 @@ def append_rows(
     which the rows are the next one; none, if they lie in none. The piece's columns lie at `lying`, and become pieces of
     those columns that are `told`.
     """
-    sources = address_of(given) + 8 * GIVEN
     if not laid(reads, given, _least(keys)):
         return np.int64(UNREADABLE)
+    sources = address_of(given) + 8 * GIVEN
+    return come(words, keys, columns, reads, sources, given[LENGTH], given[ROWS], given[TIME], pieces, told, lying)
+
+
+@part()
+def come(
+    words: Ints, keys: Ints, columns: Ints, reads: Ints, sources: Word, first: Word, rows: Word, time: Word,
+    pieces: Ints, told: Ints, lying: Ints,
+) -> Word:  # fmt: skip
+    """What `append_rows` does, of sources that stand at an address: `rows` behind the `first` ones, at a time."""
     wrong = lacking(columns, reads, sources)
     if wrong != DONE:
         return wrong
-    first, rows = given[LENGTH], given[ROWS]
     end, is_like = first + rows, True
     if not _have_room(columns, reads, end):
         return np.int64(WANTING)
-    if len(words) and not _has_room_for(words, given[TIME]):
+    if len(words) and not _has_room_for(words, time):
         return np.int64(TIMELESS)
     if len(pieces) and rows > 0:
         is_like = _are_like(columns, told, lying)
         if not _is_room_for(columns, told if is_like else told[:0], pieces, end):
             return np.int64(WANTING)
     if len(keys) and keys[0] != 0 and rows > 0:
-        said = _take(keys[0], given, False)
+        said = _take(keys[0], sources, rows, False)
         if said not in (TAKEN, TAKEN_ON):
             return np.int64(KEYED + said)
     append_all(columns, reads, sources, first, rows)
     if len(pieces) and rows > 0:
         _put_piece(columns, told if is_like else told[:0], lying, pieces, end)
     if len(words):
-        _come(words, first, end, given[TIME])
+        _come(words, first, end, time)
     for key in keys[1:]:
         if load(key, _WORD) != 0 and rows > 0 and ints_at(load(key, _WORD), LAST_KEY)[ROWS_INDEXED] == first:
-            _index(key, given, columns, words, first)
+            _index(key, sources, rows, columns, words, first)
     return np.int64(DONE if is_like else APART)
 
 
@@ -110,22 +118,22 @@ def _least(keys: Ints) -> Word:
 
 
 @part()
-def _take(key: Word, given: Ints, mortal: bool) -> Word:
+def _take(key: Word, sources: Word, rows: Word, mortal: bool) -> Word:
     """Let a run take the rows, by the key that is told of at an address; see `extend_by`."""
     told = ints_at(key, KEY)
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
-    return extend_by(block, form, address_of(given) + 8 * GIVEN, np.int64(0), given[ROWS], told[WIDTH], mortal)
+    return extend_by(block, form, sources, np.int64(0), rows, told[WIDTH], mortal)
 
 
 @part()
-def _index(key: Word, given: Ints, columns: Ints, words: Ints, first: Word) -> None:
+def _index(key: Word, sources: Word, rows: Word, columns: Ints, words: Ints, first: Word) -> None:
     """Let an index that has all rows before `first` take those that have come, as far as it can be done here."""
     told, is_mortal = ints_at(key, KEY), words[state.MORTAL] != 0
     if told[IS_KEPT] == 0:
-        _take(key, given, is_mortal)
+        _take(key, sources, rows, is_mortal)
         return
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
-    source, rows, width = ints_at(_source(), SOURCE), given[ROWS], told[WIDTH]
+    source, width = ints_at(_source(), SOURCE), told[WIDTH]
     source[PLACES], source[REFERENCES] = address_of(columns), 0
     if extend_by(block, form, address_of(source), first, rows, width, is_mortal) == REFUSED:
         died = ints_at(words[state.DIED], words[state.ROOM] if is_mortal else 0)
