@@ -20,22 +20,50 @@ from ivm.trace.state import Marks
 @dataclass(slots=True)
 class Led:
     """A step that goes onward through nodes, at some `places`, which alone read those before them. `nodes`: its own,
-    and those. `given`: the one whose changes come of it, which are not the last one's if that arranges them. `shorter`:
-    the same through all but the last node.
+    and those. `givers`: of each whose changes come of it if it goes no further: its own, or if it arranges changes, of
+    whom these are. `shorter`: the same through all but the last node.
     """
 
     run: Step
     onward: Onward
     nodes: list[Node]
     places: list[int]
-    given: Node
+    givers: list[Node]
     shorter: Led | None
 
+    @property
+    def comes(self) -> bool:
+        """Whether it is for changes that only come."""
+        return not self.onward.ends[0].makes
+
+    def passed(self, steps: list[WayStep], readers: list[int]) -> tuple[Node, Node, list[int]]:
+        """Of a step that has gone through some nodes: the last of these, whose changes come of it, and who reads those.
+
+        How much has come to each is counted. `readers`: those of its own node, by their places in `steps`, as all are.
+        """
+        node = giver = self.nodes[0]
+        for end, place, of in zip(self.onward.ends, self.places, self.givers, strict=True):
+            if not end.rows:
+                break
+            node.updates_out += end.rows
+            node = steps[place].node
+            if of is node:
+                giver, readers = node, steps[place].readers
+            else:  # the others read on
+                readers = [reader for reader in readers if reader != place]
+            node.taken += end.rows
+            if not end.gives:
+                node.updates_out += end.rows
+        return node, giver, readers
+
     def fitting(self, *, gives: bool) -> Led | None:
-        """As far as it goes; `gives`: whether what comes of each node is to be there."""
-        *before, last = self.nodes
+        """As far as it goes; `gives`: whether what comes of each node is to be there.
+
+        What it goes through, but for arrangements, and does not give itself, nobody else reads.
+        """
+        last, of = self.nodes[-1], (self.nodes[0], *self.givers)
         is_told = self.onward.ends[-1].gives or not (gives or last.readers)
-        if is_told and all(owner in self.nodes for node in before for owner in node.owners):
+        if is_told and all(owner in self.nodes for node in of if node is not of[-1] for owner in node.owners):
             return self
         return None if self.shorter is None else self.shorter.fitting(gives=gives)
 
@@ -120,15 +148,15 @@ class Way:
             led, operator = step.longest, step.node.operator
             assert isinstance(operator, Leading), "others have no walks"
             if led is None:
-                led = Led(operator.step, Onward((), ()), [step.node], [], step.node, None)
+                led = Led(operator.step, Onward((), ()), [step.node], [], [], None)
             through = self._through(led, node, number, end)
             if through is None:
                 continue
-            (last, stages), given = through, node if end is None or end.makes else source
+            (last, stages), of = through, node if end is None or end.makes else source
             onward = Onward([*led.onward.ends, last], [*led.onward.stages, *stages])
             run, shorter = partial(operator.step, onward=onward), led if led.places else None
-            step.longest = Led(run, onward, [*led.nodes, node], [*led.places, place], given, shorter)
-            if given is node:
+            step.longest = Led(run, onward, [*led.nodes, node], [*led.places, place], [*led.givers, of], shorter)
+            if of is node:
                 self.leads[source].remove(step)
                 self.leads.setdefault(node, []).append(step)
 
