@@ -19,7 +19,6 @@ from ivm.catalog.errors import NumericError
 from ivm.dataflow.node import Node
 from ivm.kernels.step.ahead import COMING, MEMBER, SAID, walk_ahead
 from ivm.operators.operator import Leading
-from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward, Walk
 from ivm.operators.way import Way, flags_of
 from ivm.trace.columns.column import Array, Ints
@@ -38,9 +37,11 @@ _LISTED: list[Array | None] = []
 _pack_coming, _pack_member = Struct("3q").pack_into, Struct(f"{MEMBER}q").pack_into
 
 Step = Callable[[Sequence[Delta | None]], Delta | None]
-Form = tuple[tuple[tuple[type, ...], Layout, int, bool], ...]
+_Form = tuple[tuple[tuple[type, int], ...], Layout, int, bool]
+Form = tuple[_Form, ...]
 """How what comes in lies: of each change of what kinds its sources are, since what has just come is read otherwise than
-what goes; its layout, its flags, and whether some rows come and others go.
+what goes, and by which numbering they tell of functions of texts; its layout, its flags, and whether some rows come and
+others go.
 """
 
 
@@ -55,8 +56,10 @@ class Coming:
         self.form: Form = tuple([_form_of(delta) for delta in deltas])
 
 
-def _form_of(delta: Delta) -> tuple[tuple[type, ...], Layout, int, bool]:
-    return tuple([type(group.source) for group in delta.groups]), delta.layout, flags_of(delta), delta.is_mixed
+def _form_of(delta: Delta) -> _Form:
+    sources = [group.source for group in delta.groups]
+    kinds = tuple([(type(source), source.numbered_by) for source in sources])
+    return kinds, delta.layout, flags_of(delta), delta.is_mixed
 
 
 def coming(changes: Mapping[Node, Delta], due: bytearray) -> Coming | None:
@@ -120,7 +123,7 @@ class Ahead:
 class _Begin(NamedTuple):
     """A walk that can be begun: of a node, along a way, which leads `onward`, by the changes of a source.
 
-    These are of a `variant` of the first stage where that `varies`.
+    Where the first stage `varies`, it sees for itself whether these are of the variant that the way is for.
     """
 
     place: int
@@ -129,8 +132,7 @@ class _Begin(NamedTuple):
     way: Way
     onward: Onward | None
     source: int
-    varies: Stage | None
-    variant: int
+    varies: bool
 
 
 _NONE: Sequence[_Begin] = ()
@@ -165,7 +167,7 @@ class _Table:
         self._coming: Ints = np.zeros((sources, COMING), np.int64)
         self._routes: dict[int, Route] = {}
         self._spent = list(range(len(walks)))
-        self._asking = [(number, walk) for number, walk in enumerate(walks) if walk.way.tells or walk.varies]
+        self._telling = [(number, walk) for number, walk in enumerate(walks) if walk.way.tells]
         self._nanoseconds = 0
 
     def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
@@ -179,15 +181,9 @@ class _Table:
             time = delta.times if isinstance(delta.times, int) else 0
             _pack_coming(self._coming.data, 8 * COMING * number, id(listed[-1]), delta.length, time)
         told: dict[int, object] = {}
-        deltas = coming.deltas
-        for number, walk in self._asking:
+        for number, walk in self._telling:
             if due[walk.place] and not mixed[walk.place]:
-                delta = deltas[walk.source]
-                if walk.varies is not None and walk.varies.variant(delta.laid(walk.way.key[1])) != walk.variant:
-                    mixed[walk.place] = 1
-                    self._put_off(walk.place)
-                elif walk.way.tells:
-                    told[number] = walk.way.tell(self._routes[number], delta)
+                told[number] = walk.way.tell(self._routes[number], coming.deltas[walk.source])
         arenas, started = self._arenas, perf_counter_ns()
         count = walk_ahead(
             self._members, self._coming, np.frombuffer(due, np.uint8), np.frombuffer(mixed, np.uint8), arenas.renewed(),
@@ -207,6 +203,10 @@ class _Table:
                 walk.way.leave(route)
                 continue
             self._spent.append(number)
+            if walk.varies and walk.way.is_otherwise(route, said):
+                walk.way.take_back(route)
+                self._put_off(walk.place)
+                continue
             kept = listed[walk.source], told.get(number)
             walk.way.begun = coming.groups[walk.source], route, said, kept
 
@@ -281,10 +281,9 @@ def _walks_of(
     assert isinstance(node.operator, Leading), "others have no walks"
     walks = list[_Begin]()
     for walk, delta in node.operator.walks(inputs, onward) or ():
-        way, first = walk.way(delta), walk.stages[0]
+        way = walk.way(delta)
         source = [number for number, groups in enumerate(coming.groups) if groups is delta.groups]
         if way is None or way.makes or not source:
             return None
-        varies = first if first.varies else None
-        walks.append(_Begin(place, node, walk, way, onward, source[0], varies, first.variant(delta)))
+        walks.append(_Begin(place, node, walk, way, onward, source[0], walk.stages[0].varies))
     return walks or None

@@ -183,6 +183,10 @@ class Way:
         except IndexError:
             return self._route.copy()
 
+    def is_otherwise(self, route: Route, said: int) -> bool:
+        """Whether a walk has stopped before anything, since columns lie otherwise than the first leg was made for."""
+        return route.at == 0 and self.legs[0].is_otherwise(said)
+
     def take_back(self, route: Route) -> None:
         """Nobody walks a route any more, nor reads what has come of it."""
         self.leave(route)

@@ -92,6 +92,11 @@ class Source(Protocol):
     Functions of text columns are read as columns are, but only where the source `computes` them.
     """
 
+    @property
+    def numbered_by(self) -> int:
+        """By which numbering `number_of` numbers functions of texts; 0 if by none."""
+        return 0
+
     def column(self, index: Read) -> Column:
         """Column `index`, whole, in physical form."""
         ...

@@ -1,22 +1,26 @@
-"""Rows that come to a derived collection by one call, its index included, against a dict, and undone at any place."""
+"""Rows that come to a collection by one call, its indexes included, against a dict, and undone at any place."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ivm.catalog.errors import ConstraintError
+from ivm.catalog.schema import Field, Table
 from ivm.catalog.types import BIGINT, INTEGER, Physical
 from ivm.kernels.hashing.block import FOLLOWED, LINKED, NONE, OWES, ROWS
-from ivm.kernels.hashing.link import cut_packed
 from ivm.trace.columns.column import Column
 from ivm.trace.delta import delta_of
 from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.index import Index
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_state.run_invariant import chains_of
 
@@ -143,17 +147,77 @@ def test_memory_that_is_refused_leaves_rows_that_can_be_undone(monkeypatch) -> N
     check(rows, [*there, 3, 1], 3)
 
 
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=700), st.integers(0, 700))
-def test_chains_are_cut_as_by_keys_that_are_given(keys: list[int], first: int) -> None:
-    one, other = derived("one word"), derived("one word")
-    for rows in one, other:
-        rows.apply(delta(keys, 1, 1))
-    first = min(first, len(keys))
-    for rows, by_keys in (one, False), (other, True):
-        index = rows.arranged.index
-        slots, following = index._chains.tables.slots, index._chains.following.array
-        if by_keys:
-            index._chains.cut(np.array(keys[first:], np.int64).reshape(-1, 1), first)
-        elif first < len(keys) and len(following):
-            cut_packed(slots, following, *rows.arranged._keys.at(len(keys)), first, len(keys))
-    assert chains_of(one.arranged.index) == chains_of(other.arranged.index)
+TABLE = Table("t", (Field("a", BIGINT, False), Field("b", INTEGER), Field("c", INTEGER, False)), ("a", "c"))
+COMES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 1)), min_size=1, max_size=6)
+STEPS = st.lists(st.tuples(st.sampled_from(["come", "come", "go", "ascend"]), COMES), min_size=1, max_size=3)
+
+
+def batch(keys: Sequence[tuple[int, int]]) -> pa.RecordBatch:
+    """Rows of these keys of a table, with what they are as another column."""
+    numbers = [pa.array([each[place] for each in keys], type_) for place, type_ in ((0, pa.int64()), (1, pa.int32()))]
+    others = pa.array([None if a % 5 == 4 else a // 2 for a, _ in keys], pa.int32())
+    return pa.record_batch([numbers[0], others, numbers[1]], ["a", "b", "c"])
+
+
+@example([([("come", [(7, 0)]), ("come", [(3, 0)])], "seal"), ([("come", [(9, 0), (3, 0)])], "seal"),
+          ([("come", [(9, 0)])], "seal")])  # fmt: skip
+@example([([("come", [(7, 0)]), ("come", [(3, 0)])], "seal"), ([("come", [(9, 0), (9, 0)])], "seal"),
+          ([("come", [(9, 0)])], "seal")])  # fmt: skip
+@given(st.lists(st.tuples(STEPS, st.sampled_from(["seal", "seal", "undo"])), min_size=1, max_size=8))
+def test_rows_of_a_table_are_new_or_refused_and_all_of_its_indexes_find_them(commits) -> None:
+    store = TableStore(TABLE, TextDictionary())
+    others = [store.arrangement((1,)), store.arrangement((2,)), store.arrangement((2, 0))]
+    there = dict[tuple[int, int], None]()
+    for time, (steps, end) in enumerate(commits, 1):
+        mark, kept = store.mark(), dict(there)
+        for what, given_keys in steps:
+            keys = sorted(set(given_keys)) if what == "ascend" else given_keys
+            if what == "go":
+                gone = [key for key in dict.fromkeys(keys) if key in there]
+                if gone:
+                    store.apply(batch(gone), np.full(len(gone), -1, np.int64), time)
+                    there = {key: None for key in there if key not in gone}
+                continue
+            if there.keys() & set(keys) or len(set(keys)) < len(keys):
+                with pytest.raises(ConstraintError):
+                    store.apply(batch(keys), None, time)
+                continue
+            store.apply(batch(keys), None, time)
+            there |= dict.fromkeys(keys)
+            if time % 2:
+                for each in others:
+                    each.catch_up()
+        if end == "undo":
+            store.rollback(mark)
+            there = kept
+        for each in others:
+            each.catch_up()
+        for each in store.arrangements():
+            found = [key for key in there if None not in (wanted := wanted_of(each, key))]
+            for key in found:
+                wanted = wanted_of(each, key)
+                words, dropped = each.layout.pack([Column(np.array([part])) for part in wanted], 1)
+                rows = each.probe(words, dropped, time, True)[1]
+                twins = sorted(twin for twin in there if wanted_of(each, twin) == wanted)
+                assert sorted(zip(*(store.store.gather(c, rows).values.tolist() for c in (0, 2)), strict=True)) == twins
+        store.seal(time + 1, time)
+        assert all(each.block[LINKED] == NONE for each in store.arrangements())
+
+
+def wanted_of(arranged: Arrangement, key: tuple[int, int]) -> list[int | None]:
+    """What the row of a key has in the columns of an arrangement."""
+    a, c = key
+    return [(a, None if a % 5 == 4 else a // 2, c)[column] for column in arranged.key]
+
+
+def test_keys_that_do_not_ascend_are_indexed_in_the_call_that_brings_them(monkeypatch) -> None:
+    store = TableStore(TABLE, TextDictionary())
+    others = [store.arrangement((2,)), store.arrangement((0,))]
+    for time in (1, 2, 3):
+        store.apply(batch([(9 - time, 0), (8 - time, 1)]), None, time)
+        for each in others:
+            each.catch_up()
+        store.seal(time + 1, time)
+        if time == 2:
+            monkeypatch.setattr(Index, "_note", lambda *_: pytest.fail("all was done by one call"))
+    assert [each.index.rows for each in store.arrangements()] == [6, 6, 6]

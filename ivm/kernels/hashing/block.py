@@ -7,9 +7,9 @@ of its keys differ. IN_ORDER: its last keys are known, ALIKE rows before the las
 words, which lie from LAST on. EACH: there is a fence for every 2 ** EACH rows. SINCE: since when deaths matter to
 anybody. ROWS: how many rows are indexed, those that have left the run too. ASCENDING: whether the run may take further
 ones. FINAL: up to which row of the run nothing is undone any more. OWES: whether sealing takes more than saying so.
-LINKED: from which row on rows may have chains that no step tells of, and which are found by their keys where it is
-undone; NONE if there are none. FOLLOWED: up to which row such have been written. CAME: how many rows came since keys
-were moved last.
+LINKED: from which row on rows may have chains that no step tells of; NONE if there are none. NOTES: where the keys of
+these stand, of so many rows as are NOTED, for whoever undoes that, with room for more. FOLLOWED: up to which row such
+chains have been written. CAME: how many rows came since keys were moved last.
 A search writes nothing here.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 TABLES, FOLLOWING, FENCES = 0, 2, 4
 START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, EACH, SINCE, ROWS, ASCENDING, FINAL, OWES = range(6, 19)
-LINKED, FOLLOWED, CAME, LAST = range(19, 23)
+LINKED, NOTES, NOTES_ROOM, NOTED, FOLLOWED, CAME, LAST = range(19, 26)
 NONE = 0x7FFF_FFFF_FFFF_FFFF
 ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 """What no lead is above."""

@@ -14,7 +14,7 @@ from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
 from ivm.kernels.hashing.block import LAST as LAST_KEY
 from ivm.kernels.hashing.block import ROWS as ROWS_INDEXED
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
-from ivm.kernels.hashing.link import link_by
+from ivm.kernels.hashing.link import link_by, link_new
 from ivm.kernels.hashing.packed import extend_by
 from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, append_all, lacking, laid, store
 from ivm.kernels.memory.at import address_of, int32s_at, ints_at, load, scratch, words_at
@@ -62,11 +62,11 @@ def append_rows(
     """Let rows come, see `given` and `reads` in `memory.append`, and say DONE; or do nothing, and say what is wrong.
 
     `words`: the store's; none, if there are columns alone. `keys`: where the words of keys stand by which indexes take
-    the rows, read in the first source, or in the columns where these are kept apart. The order of the first one is to
-    prove them new, unless that is 0; of the others those take them, or the first of them, that have all rows so far,
-    and can: their runs do, or else their chains, where the columns are there for whoever undoes it. `pieces`: those of
-    which the rows are the next one; none, if they lie in none. The piece's columns lie at `lying`, and become pieces of
-    those columns that are `told`.
+    the rows, read in the first source, or in the columns where these are kept apart. The first one is to prove them
+    new, unless that is 0, by their order or since its chains know none of them that lives; of the others those take
+    them, or the first of them, that have all rows so far, and can: their runs do, or else their chains. `pieces`: those
+    of which the rows are the next one; none, if they lie in none. The piece's columns lie at `lying`, and become pieces
+    of those columns that are `told`.
     """
     sources = address_of(given) + 8 * GIVEN
     if not laid(reads, given, _least(keys)):
@@ -85,7 +85,7 @@ def append_rows(
         if not _is_room_for(columns, told if is_like else told[:0], pieces, end):
             return np.int64(WANTING)
     if len(keys) and keys[0] != 0 and rows > 0:
-        said = _take(keys[0], given, False)
+        said = _prove(keys[0], given, words)
         if said not in (TAKEN, TAKEN_ON):
             return np.int64(KEYED + said)
     append_all(columns, reads, sources, first, rows)
@@ -110,26 +110,30 @@ def _least(keys: Ints) -> Word:
 
 
 @part()
-def _take(key: Word, given: Ints, mortal: bool) -> Word:
-    """Let a run take the rows, by the key that is told of at an address; see `extend_by`."""
-    told = ints_at(key, KEY)
+def _prove(key: Word, given: Ints, words: Ints) -> Word:
+    """Let an index take rows if they are new, by the key that is told of at an address; see `extend_by`."""
+    told, sources = ints_at(key, KEY), address_of(given) + 8 * GIVEN
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
-    return extend_by(block, form, address_of(given) + 8 * GIVEN, np.int64(0), given[ROWS], told[WIDTH], mortal)
+    said = extend_by(block, form, sources, np.int64(0), given[ROWS], told[WIDTH], False)
+    died = ints_at(words[state.DIED], words[state.ROOM] if words[state.MORTAL] != 0 else 0)
+    if said == REFUSED and link_new(block, form, sources, given[ROWS], told[WIDTH], died):
+        said = TAKEN
+    return said
 
 
 @part()
 def _index(key: Word, given: Ints, columns: Ints, words: Ints, first: Word) -> None:
     """Let an index that has all rows before `first` take those that have come, as far as it can be done here."""
-    told, is_mortal = ints_at(key, KEY), words[state.MORTAL] != 0
-    if told[IS_KEPT] == 0:
-        _take(key, given, is_mortal)
-        return
+    told, source = ints_at(key, KEY), ints_at(_source(), SOURCE)
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
-    source, rows, width = ints_at(_source(), SOURCE), given[ROWS], told[WIDTH]
-    source[PLACES], source[REFERENCES] = address_of(columns), 0
-    if extend_by(block, form, address_of(source), first, rows, width, is_mortal) == REFUSED:
+    sources, begin, rows, width = address_of(given) + 8 * GIVEN, np.int64(0), given[ROWS], told[WIDTH]
+    if told[IS_KEPT] != 0:
+        source[PLACES], source[REFERENCES] = address_of(columns), 0
+        sources, begin = address_of(source), first
+    is_mortal = words[state.MORTAL] != 0
+    if extend_by(block, form, sources, begin, rows, width, is_mortal) == REFUSED:
         died = ints_at(words[state.DIED], words[state.ROOM] if is_mortal else 0)
-        link_by(block, form, address_of(source), rows, width, died)
+        link_by(block, form, sources, begin, rows, width, died)
 
 
 @part()

@@ -32,7 +32,8 @@ class TextHabit:
 
     * somebody else wanted its codes, in one of the last 16 batches, though there was a choice: they cost but once;
     * a string costs more than to look it up in the dictionary, and strings come again and again: more than half of 256
-      that are looked at, in one of 16 batches, are there twice. Each distinct one is then computed once in all time.
+      that are looked at, in one of 16 batches of many rows, are there twice. Each distinct one is then computed once in
+      all time.
     """
 
     __slots__ = ("_encoded", "_looked", "_repeats")
@@ -188,6 +189,12 @@ class Batch(Source):
             tell_of(self.column(read), places, index)
         return places
 
+    @property
+    def numbered_by(self) -> int:
+        """See `Source.numbered_by`."""
+        wanted = self._readers.wanted
+        return 0 if wanted is None else wanted.numbering
+
     def number_of(self, index: int, function: TextFunction) -> int:
         """See `Source.number_of`."""
         wanted = self._readers.wanted
@@ -276,7 +283,8 @@ class Batch(Source):
         known = self._by_bytes.get(index)
         if known is None:
             habit = self._readers.each[index].habit
-            known = self._by_bytes[index] = habit.by_bytes(lambda: self._arrays(index), light)
+            few = len(self) <= MOST_ROWS  # of so few it is not worth finding out whether they repeat
+            known = self._by_bytes[index] = habit.by_bytes(lambda: self._arrays(index), light or few)
         return known
 
     def take(self, rows: Ints) -> Batch:

@@ -27,6 +27,11 @@ class StoredRows(Source):
         self._told: set[int] = set()
         self._is_few = isinstance(rows, np.ndarray) and len(rows) <= MOST_ROWS
 
+    @property
+    def numbered_by(self) -> int:
+        """See `Source.numbered_by`."""
+        return self._columns.wanted.numbering
+
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`; what was asked for once lies where it did."""
         if not self._told.issuperset(columns):

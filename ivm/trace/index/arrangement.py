@@ -111,6 +111,7 @@ class Arrangement(Follower):
         if row == end:
             return 0
         index.mend()
+        index.expect(end - row)
         if most is not None:
             end = min(row + most, end)
         elif self._catch_up_aside(end - row):
@@ -235,7 +236,7 @@ class Arrangement(Follower):
         """Take the rows from `rows` on out of the index, before the store drops them."""
         if not self._is_aside:  # where it has no rows that are not final
             self._coming = None
-            self.index.truncate(rows, self._keys)
+            self.index.truncate(rows)
 
     def seal(self, since: int) -> None:
         """Make the rows final; nobody reads as of a time before `since` any more."""

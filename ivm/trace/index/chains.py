@@ -17,12 +17,10 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
-from ivm.kernels.hashing.link import cut_packed
 from ivm.kernels.hashing.slots import ALIVE, FEW_SLOTS, LOADS, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.growable import Growable
-from ivm.trace.index.search import Run
 from ivm.trace.rows.changes import Applied
 
 _LARGE = 1 << 18
@@ -130,14 +128,6 @@ class Chains:
                     cut += cut_all_chains(slots, following, first_row)
                 else:
                     cut += cut_chains(slots, following, words, first_row)
-        return cut
-
-    def cut_linked(self, keys: Run, first_row: int, rows: int) -> int:
-        """As `cut`, of the keys of the rows from `first_row` up to `rows`, which lie where `keys` says."""
-        following, cut = self.following.array, 0
-        for tables in (self.tables, *self._before):
-            for slots in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
-                cut += cut_packed(slots, following, *keys, first_row, rows)
         return cut
 
     def shorten(self, words: Ints, died: Ints, since: int) -> None:

@@ -105,16 +105,16 @@ class Index(IndexBlock):
         """
         self._undo(mark.steps, mark.steps, mark.rows)
 
-    def truncate(self, first_row: int, keys: RunKeys | None = None) -> None:
+    def truncate(self, first_row: int) -> None:
         """Undo the inserts of the rows from `first_row` on, in an index that is unique or was changed by no `apply`.
 
-        `keys`: those of the store's rows, for such as kernels have linked. Whoever inserts rows before it meanwhile, in
-        another thread, is not disturbed. Cost: as that of `rollback` to the last `seal`.
+        Whoever inserts rows before it meanwhile, in another thread, is not disturbed. Cost: as that of `rollback` to
+        the last `seal`.
         """
         kept = len(self._journal)
         while kept and self._journal[kept - 1][0] >= first_row:
             kept -= 1
-        self._undo(0, kept, first_row, keys)
+        self._undo(0, kept, first_row)
 
     def mend(self) -> None:
         """Undo an insert that was interrupted before its rows counted, in an index as for `truncate`."""
@@ -134,6 +134,7 @@ class Index(IndexBlock):
         block[FINAL], block[LINKED] = block.item(STOP), NONE
         self._journal.clear()
         block[OWES] = chains.is_moving
+        self.make_notes()
 
     def reserve(self, keys: float, died: Ints) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
@@ -198,6 +199,8 @@ class Index(IndexBlock):
         words, rows, block, chains = words.reshape(-1, self.words), self.rows, self.block, self._chains
         frame = self._settling(words)
         self._note((rows, words, applied, inserts))
+        if self.unique:
+            self.expect(len(words))
         chains.lengthen(rows, len(words))
         unique, done = self.unique, applied.done
         while said := apply_changes(block, frame, died, words, inserts, times, rows, unique, replace, done):
@@ -248,7 +251,7 @@ class Index(IndexBlock):
         except MemoryError:  # it can all wait
             pass
 
-    def _undo(self, last: int, kept: int, first_row: int, keys: RunKeys | None = None) -> None:
+    def _undo(self, last: int, kept: int, first_row: int) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on.
 
         Rows that only the run has got need no step: they go with its end.
@@ -264,9 +267,8 @@ class Index(IndexBlock):
                 self._chains.undo(words, inserts, before, applied)
             else:
                 cut += self._chains.cut(words, first_row)
-        if (linked := max(self.linked, first_row)) < self.rows:
-            assert keys is not None, "only followers of a store have rows that kernels have linked"
-            cut += self._chains.cut_linked(keys.at(self.rows), linked, self.rows)
+        if len(noted := self.noted(first_row)):
+            cut += self._chains.cut(noted, first_row)
         self._run.truncate(first_row)
         self._chains.following.truncate(first_row)
         self.cut_off(first_row)
