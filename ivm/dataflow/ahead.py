@@ -224,8 +224,8 @@ class _Table:
             for walk in walks:
                 found += walk.walk.along(walk.way, coming.deltas[walk.source])
         except NumericError:  # the operator says what that means
-            if onward is not None:
-                onward.begin()
+            if onward is not None and onward.has_come:
+                raise
             return None
         return found if walks else None
 

@@ -25,7 +25,6 @@ BEGINNING = -0x8000_0000_0000_0000
 """Before every time: when the rows came whose history is forgotten."""
 
 
-@lru_cache(maxsize=8)
 def stamp(time: int) -> int:
     """How a store notes that a row died at `time`: less than ALIVE, and in the order of times.
 

@@ -86,8 +86,7 @@ def test_places_tell_of_codes_and_of_functions(data: Any) -> None:
         begin, look = data.draw(st.integers(0, len(texts))), looks[type_]
         part, texts = pa.record_batch([pa.array(texts, pa.string()).cast(type_)], names=["x"])[begin:], texts[begin:]
         assert look is not None
-        located = look.at(part)
-        batch = Batch(part, readers) if located is None else Batch(located[0], readers, located[1])
+        batch = Batch(part, readers, look.at(part))
         for function in data.draw(st.permutations(functions)):
             number = batch.number_of(0, function)
             if None not in texts:
@@ -116,9 +115,9 @@ def test_codes_that_were_read_are_not_given_to_a_function_over_a_scratch() -> No
     wanted = WantedTexts([VARCHAR], dictionary)
     rows = pa.record_batch([pa.array(["a"])], names=["x"])
     look = first_look(rows.schema, [(0, Field("x", VARCHAR))])
-    located = None if look is None else look.at(rows)
-    assert located is not None
-    batch = Batch(located[0], Readers([Reader(VARCHAR, dictionary)], wanted), located[1])
+    addresses = None if look is None else look.at(rows)
+    assert addresses is not None
+    batch = Batch(rows, Readers([Reader(VARCHAR, dictionary)], wanted), addresses)
     own, other = Remembered(dictionary, BIGINT), Remembered(scratch, BIGINT)
     own.of_codes(dictionary.encode(pa.array(TEXTS)))
     assert batch.computes(0, (other,))

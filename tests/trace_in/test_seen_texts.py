@@ -82,9 +82,10 @@ def test_codes_and_values_of_any_arrays(data: Any) -> None:
         if data.draw(st.booleans()):
             look = looks[part.type.index_type]
             assert look is not None
-            located = look.at(table_of(part).to_batches()[0] if len(part) else pa.record_batch([part], names=["x"]))
-            assert located is not None
-            batch = Batch(located[0], readers, located[1])
+            rows = table_of(part).to_batches()[0] if len(part) else pa.record_batch([part], names=["x"])
+            addresses = look.at(rows)
+            assert addresses is not None
+            batch = Batch(rows, readers, addresses)
         if data.draw(st.booleans()):
             column = batch.column(0)
             assert dictionary.now().decode(column.values, column.valid).to_pylist() == strings
@@ -126,10 +127,11 @@ def test_codes_of_a_known_dictionary_are_not_looked_up_by_arrow(monkeypatch: pyt
     length, first = Length(), First(dictionary)
 
     def read(begin: int) -> list[Any]:
-        located = look.at(whole.slice(begin))
-        assert located is not None
-        codes = Batch(located[0], readers, located[1]).column(0)
-        lengths, firsts = (Batch(located[0], readers, located[1]).column((0, each)) for each in (length, first))
+        rows = whole.slice(begin)
+        addresses = look.at(rows)
+        assert addresses is not None
+        codes = Batch(rows, readers, addresses).column(0)
+        lengths, firsts = (Batch(rows, readers, addresses).column((0, each)) for each in (length, first))
         strings = dictionary.now().strings
         return [strings(codes.values), lengths.values.tolist(), strings(firsts.values)]
 

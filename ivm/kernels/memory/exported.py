@@ -285,15 +285,39 @@ def _all_codes_fit(array: Any, rows: Any, size: Any, count: Any) -> Any:
 
 
 @part()
-def _identify(dictionary: Any, known: Ints, met: Ints) -> Any:
-    """Write into `met` which dictionary this is; whether it is the `known` one."""
+def _identify(dictionary: Any, known: Ints, met: Ints, size: Any) -> Any:
+    """Write into `met` which dictionary this is; whether it is the `known` one, or has the very same texts, with
+    offsets of so many bytes.
+    """
     buffers = _word(dictionary, BUFFERS)
     met[0], met[1], met[2] = _word(buffers, 0), _word(buffers, 1), _word(buffers, 2)
     met[3], met[4] = _word(dictionary, OFFSET), _word(dictionary, LENGTH)
-    same = True
+    same = known[NUMBER] != 0
     for index in range(IDENTITY):
         same &= met[index] == known[index]
+    if not same and known[NUMBER] != 0 and known[4] > 0 and met[4] == known[4] and _nulls(dictionary, met[4]) == 0:
+        same = _are_alike(met, known, _INT, 4) if size == 4 else _are_alike(met, known, _WORD, 8)
+    met[NUMBER] = known[NUMBER] if same else 0
     return same
+
+
+@part(inline=True)
+def _are_alike(one: Ints, other: Ints, like: Any, size: int) -> Any:
+    """Whether two dictionaries of as many texts have the same ones, with offsets of the type of `like`."""
+    texts, mine, yours = one[4], one[1] + size * one[3], other[1] + size * other[3]
+    begin, start = np.int64(_item(mine, 0, like)), np.int64(_item(yours, 0, like))
+    wrong = begin < 0
+    for text in range(1, texts + 1):
+        wrong |= np.int64(_item(mine, text, like)) - begin != np.int64(_item(yours, text, like)) - start
+    if wrong:
+        return False
+    end = np.int64(_item(mine, texts, like)) - begin
+    mine, yours, bits = one[2] + begin, other[2] + start, np.int64(0)
+    for word in range(end >> 3):
+        bits |= _word(mine, word) ^ _word(yours, word)
+    for byte in range(end & ~7, end):
+        bits |= np.int64(_item(mine, byte, _TINY) ^ _item(yours, byte, _TINY))
+    return bits == 0
 
 
 @part()
@@ -314,7 +338,7 @@ def _look_at(array: Any, rows: Any, test: Ints, known: Ints, met: Ints) -> Any:
         count = _word(dictionary, LENGTH)
         if not _all_codes_fit(array, rows, first, count):
             return CLOSER
-        if _identify(dictionary, known, met):
+        if _identify(dictionary, known, met, last):
             return WELL
         fits = _nulls(dictionary, count) == 0 and _all_texts_fit(dictionary, count, last, True)
         return FRESH if fits else CLOSER
@@ -363,8 +387,8 @@ def examine(exported: Ints, places: Ints, rows: int, first: int, step: int) -> i
         found = max(found, seen)
         if found == CLOSER:
             break
-        if seen == WELL and nulls == 0 and tests[column, LOOK] == CODES:
-            _locate_codes(array, tests[column, FIRST], tests[column, LAST], known[column, NUMBER], places[column])
+        if nulls == 0 and tests[column, LOOK] == CODES:
+            _locate_codes(array, tests[column, FIRST], tests[column, LAST], met[column, NUMBER], places[column])
         elif seen == WELL and nulls == 0 and tests[column, LOOK] == TEXTS:
             _locate_texts(array, tests[column, FIRST], places[column])
         else:

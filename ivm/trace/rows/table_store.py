@@ -63,6 +63,7 @@ class TableStore(Rows):
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
         self._followers.first_proves = self._key is not None
+        self._is_refused = False  # whether keys did not go on ascending when rows came last: a hint where not to ask
         self._followers.forget()
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
@@ -269,9 +270,13 @@ class TableStore(Rows):
 
     def _taken(self, batch: Batch, count: int, times: Ints | int) -> int:
         """Insert rows, if the order of their keys proves these new; what `RowStore.take` says."""
+        key = self._key
+        if self._is_refused and key is not None and not key.index.is_ascending:
+            return KEYED + REFUSED
         while (said := self.store.take(batch, count, times, self._followers.keys)) == KEYED + NO_ROOM:
-            assert self._key is not None, "only its run asks for room"
-            self._key.index.make_room(count)
+            assert key is not None, "only its run asks for room"
+            key.index.make_room(count)
+        self._is_refused = said == KEYED + REFUSED
         return said
 
     def _carry_out(
