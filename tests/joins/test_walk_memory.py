@@ -9,8 +9,8 @@ from ivm.trace import route
 def test_it_is_bounded_however_it_is_used_again() -> None:
     """Each walk has memory of its own, and the same large one again, which lies above what nobody takes."""
     made = route.Route((), 1)
-    made._room = 8_192
-    for _ in range(2 * route._MOST_SPARE // made._room):
+    made.room = 8_192
+    for _ in range(2 * route._MOST_SPARE // made.room):
         made.ready()
         made.words[WANTED] = 50_000
         made.more_memory()

@@ -95,14 +95,13 @@ class Batches:
         in_place = {index: column.first(count, pieces) for index, column in self.in_place.items()}
         return Batches(batches, list(self.levels), places, [{} for _ in batches], pieces, in_place)
 
-    def with_together(self, first: int, whole: pa.RecordBatch, level: int, place: Ints | None) -> Batches:
-        """The same rows, those of so many batches from number `first` on in one, whose columns lie at a place.
-
-        Those that are read in place are to follow.
+    def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> Batches:
+        """The same rows, those of so many batches from number `first` on in one. Columns that are read in place are to
+        follow.
         """
         batches = [*self.batches[:first], whole, *self.batches[first + FAN :]]
         levels = [*self.levels[:first], level, *self.levels[first + FAN :]]
-        places = [*self.places[:first], place, *self.places[first + FAN :]]
+        places = [*self.places[:first], None, *self.places[first + FAN :]]
         texts = [*self.texts[:first], {}, *self.texts[first + FAN :]]
         pieces = self.pieces.joined(first, FAN)
         return Batches(batches, levels, places, texts, pieces, self.in_place, self.lying.first(first))
