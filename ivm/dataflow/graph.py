@@ -8,6 +8,7 @@ from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
 
+from ivm.catalog.errors import NumericError
 from ivm.dataflow.ahead import Ahead, Step, coming
 from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation, hydrate
@@ -206,40 +207,45 @@ class Graph:
             led: Led | None = None
             self.last = node
             if installation is None or node not in installation.nodes:
-                if states := node.operator.states:
+                marked, states = len(marks), node.operator.states
+                if states:
                     marks.add(states)
                 run: Step = node.operator.step
                 onward: Onward | None = None
-                if step.led is not None and installation is None and len(node.owners) == 1:
+                if step.led is not None and installation is None and len(node.owners) == step.owners:
                     led = step.led
-                    run, onward = led.run, led.onward
-                    onward.begin()
-                if comes is None or ahead is None or mixed[at]:
-                    delta = run(inputs)
-                else:
-                    delta = ahead.step(at, node, inputs, run, onward, comes)
+                    if led.comes and any(each is not None and each.diffs is not None for each in inputs):
+                        led = None
+                    else:
+                        run, onward = led.run, led.onward
+                        onward.begin()
+                try:
+                    if comes is None or ahead is None or mixed[at]:
+                        delta = run(inputs)
+                    else:
+                        delta = ahead.step(at, node, inputs, run, onward, comes)
+                except NumericError:
+                    if led is None or not led.onward.has_come:
+                        raise
+                    marks.rollback(marked)
+                    marks.add(states)
+                    led, delta = None, node.operator.step(inputs)
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
             node.spent += now - started
             node.taken += given
-            through = zip(led.onward.stages, led.places, strict=True) if led and led.onward.stages[0].rows else ()
-            for stage, place in through:
-                if not stage.rows:
-                    break
-                node.updates_out += stage.rows
-                node, readers = steps[place].node, steps[place].readers
+            giver = node
+            if led is not None and led.onward.has_come:
+                node, giver, readers = led.passed(steps, readers)
                 self.last = node
-                node.taken += stage.rows
-                if not stage.gives:
-                    node.updates_out += stage.rows
             if delta is not None and delta.length:
                 node.updates_out += delta.length
-                deltas[node] = delta
+                deltas[giver] = delta
                 for reader in readers:
                     due[reader] = mixed[reader] = 1
                 if parts is not None:
-                    way.route(node, delta, due, mixed, parts)
+                    way.route(giver, delta, due, mixed, parts)
         return deltas
 
     def seal(self, time: int, since: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,7 +10,8 @@ from ivm.dataflow.ahead import Ahead, Step
 from ivm.dataflow.node import Node
 from ivm.dataflow.routing import Router
 from ivm.operators.operator import Leading
-from ivm.operators.walk import Onward
+from ivm.operators.stage import Stage
+from ivm.operators.walk import LastStage, Onward
 from ivm.trace.delta import Delta
 from ivm.trace.route import Arenas
 from ivm.trace.state import Marks
@@ -18,21 +19,51 @@ from ivm.trace.state import Marks
 
 @dataclass(slots=True)
 class Led:
-    """A step that goes onward through readers, at some `places`, each the only one of the node before it. `nodes`: its
-    own, and those. `shorter`: the same through all but the last reader.
+    """A step that goes onward through nodes, at some `places`, which alone read those before them. `nodes`: its own,
+    and those. `givers`: of each whose changes come of it if it goes no further: its own, or if it arranges changes, of
+    whom these are. `shorter`: the same through all but the last node.
     """
 
     run: Step
     onward: Onward
     nodes: list[Node]
     places: list[int]
+    givers: list[Node]
     shorter: Led | None
 
+    @property
+    def comes(self) -> bool:
+        """Whether it is for changes that only come."""
+        return not self.onward.ends[0].makes
+
+    def passed(self, steps: list[WayStep], readers: list[int]) -> tuple[Node, Node, list[int]]:
+        """Of a step that has gone through some nodes: the last of these, whose changes come of it, and who reads those.
+
+        How much has come to each is counted. `readers`: those of its own node, by their places in `steps`, as all are.
+        """
+        node = giver = self.nodes[0]
+        for end, place, of in zip(self.onward.ends, self.places, self.givers, strict=True):
+            if not end.rows:
+                break
+            node.updates_out += end.rows
+            node = steps[place].node
+            if of is node:
+                giver, readers = node, steps[place].readers
+            else:  # the others read on
+                readers = [reader for reader in readers if reader != place]
+            node.taken += end.rows
+            if not end.gives:
+                node.updates_out += end.rows
+        return node, giver, readers
+
     def fitting(self, *, gives: bool) -> Led | None:
-        """As far as it goes; `gives`: whether what comes of each node is to be there."""
-        *before, last = self.nodes
-        is_told = self.onward.stages[-1].gives or not (gives or last.readers)
-        if is_told and all(len(node.owners) == 1 for node in before):
+        """As far as it goes; `gives`: whether what comes of each node is to be there.
+
+        What it goes through, but for arrangements, and does not give itself, nobody else reads.
+        """
+        last, of = self.nodes[-1], (self.nodes[0], *self.givers)
+        is_told = self.onward.ends[-1].gives or not (gives or last.readers)
+        if is_told and all(owner in self.nodes for node in of if node is not of[-1] for owner in node.owners):
             return self
         return None if self.shorter is None else self.shorter.fitting(gives=gives)
 
@@ -40,8 +71,8 @@ class Led:
 @dataclass(slots=True)
 class WayStep:
     """A node of a way: its `source`, if it has but one, the places of those that read it there, how its changes go on
-    through its readers, if that can be one walk, at the longest and now, and with whom its walks are begun ahead, if
-    they are.
+    through its readers, if that can be one walk, at the longest and now, for so many `owners`, and with whom its walks
+    are begun ahead, if they are.
     """
 
     node: Node
@@ -49,6 +80,7 @@ class WayStep:
     readers: list[int] = field(default_factory=list)
     longest: Led | None = None
     led: Led | None = None
+    owners: int = 0
     ahead: Ahead | None = None
 
 
@@ -106,27 +138,52 @@ class Way:
         self.first += b"\1" if first else b"\0"
 
     def _let_go_on(self, node: Node, place: int) -> None:
-        """If all that a node reads is the change of one node here, let the walk that ends there go on through it."""
-        (source, *others), stage = node.inputs, node.operator.onward(self.marks)
-        if stage is None or others or source not in self.leads:
+        """If all that a node reads is the change of one node here, let the walks that end there go on through it."""
+        reached = [number for number, other in enumerate(node.inputs) if other in self.reached]
+        if len(reached) != 1:
             return
-        for step in list(self.leads[source]):
+        (number,), source = reached, node.inputs[reached[0]]
+        end = node.operator.onward(self.marks)
+        for step in list(self.leads.get(source, ())):
             led, operator = step.longest, step.node.operator
             assert isinstance(operator, Leading), "others have no walks"
-            stages, nodes, places = ((), [step.node], []) if led is None else (led.onward.stages, led.nodes, led.places)
-            is_behind_end = not stages[-1].follows if stages else operator.is_end
-            if stage.follows and not is_behind_end:
+            if led is None:
+                led = Led(operator.step, Onward((), ()), [step.node], [], [], None)
+            through = self._through(led, node, number, end)
+            if through is None:
                 continue
-            onward = Onward([*stages, stage])
-            step.longest = Led(partial(operator.step, onward=onward), onward, [*nodes, node], [*places, place], led)
-            self.leads[source].remove(step)
-            self.leads.setdefault(node, []).append(step)
+            (last, stages), of = through, node if end is None or end.makes else source
+            onward = Onward([*led.onward.ends, last], [*led.onward.stages, *stages])
+            run, shorter = partial(operator.step, onward=onward), led if led.places else None
+            step.longest = Led(run, onward, [*led.nodes, node], [*led.places, place], [*led.givers, of], shorter)
+            if of is node:
+                self.leads[source].remove(step)
+                self.leads.setdefault(node, []).append(step)
+
+    def _through(
+        self, led: Led, node: Node, number: int, end: LastStage | None
+    ) -> tuple[LastStage, Sequence[Stage]] | None:
+        """What a walk passes that goes on through a node, which reads the change in its input of this number.
+
+        Before, what says how much has come there: that is the node's own `end`, or the arrangement of what it reads.
+        """
+        ends, operator = led.onward.ends, led.nodes[0].operator
+        if any(other in self.reached and other not in led.nodes for other in node.waits):
+            return None
+        if end is None:
+            stages = node.operator.path(number)
+            return None if stages is None or led.nodes[-1] not in node.waits else (ends[-1], stages)
+        is_behind = ends[-1].makes if ends else isinstance(operator, Leading) and operator.is_end
+        if end.follows:
+            return (end, [end]) if is_behind and not (ends and ends[-1].follows) else None
+        return (end, [end]) if end.makes or not is_behind else None
 
     def fit(self, *, gives: bool) -> None:
         """Find out how far walks go on, now that nodes have come; `gives` as for `Led.fitting`."""
         for steps in self.leads.values():
             for step in steps:
                 step.led = None if step.longest is None else step.longest.fitting(gives=gives)
+                step.owners = len(step.node.owners)
         self.is_fitted = True
 
     def _beginning(self, node: Node, place: int) -> Ahead | None:

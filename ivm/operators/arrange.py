@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ivm.operators.arrange_leg import ArrangeStage
 from ivm.operators.entered import Entered
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
+from ivm.operators.walk import LastStage
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.state import Marks
 
 _OFTEN = 1 << 10
 
@@ -85,6 +88,10 @@ class ArrangeDerived(_Arrange):
             self._rows.apply(delta)
         return delta
 
+    def onward(self, marks: Marks) -> LastStage | None:
+        """See `Operator.onward`: where rows that come need nothing but their columns."""
+        return ArrangeStage(self._rows, marks) if type(self._rows) is DerivedRows else None
+
 
 class ArrangeLater(ArrangeDerived):
     """One within a loop in which only what enters looks up, which it does before there is any round.
@@ -102,6 +109,10 @@ class ArrangeLater(ArrangeDerived):
         if delta is not None and delta.length:
             self.keep(delta)
         return delta
+
+    def onward(self, marks: Marks) -> LastStage | None:
+        """See `Operator.onward`."""
+        return None
 
     def keep(self, delta: Delta) -> None:
         """Keep changes for later, but where rows are there so often that they may be too many."""

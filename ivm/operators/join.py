@@ -149,7 +149,7 @@ class DeltaJoin(Leading):
             found = self._changes(inputs, onward)
             return found[0] if len(found) == 1 else concat_deltas(found)
         except NumericError:
-            if self._careful is None:
+            if self._careful is None or (onward is not None and onward.has_come):
                 raise
         careful = self._careful()
         return careful.net(careful.join._changes(inputs))
@@ -163,8 +163,12 @@ class DeltaJoin(Leading):
 
     def stages(self, source: int) -> Sequence[Stage] | None:
         """See `Operator.stages`: those of an input's path, if it is the only one and nothing can raise."""
+        return self.path(source) if self._careful is None else None
+
+    def path(self, source: int) -> Sequence[Stage] | None:
+        """See `Operator.path`."""
         paths = [path for path in self.paths if path.source == source]
-        return paths[0].laid if len(paths) == 1 and self._careful is None else None
+        return paths[0].laid if len(paths) == 1 else None
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The whole join: one input's contents on their path, seeing everything in the other inputs."""

@@ -58,6 +58,8 @@ class Mfp(Leading):
             passed = walk.all(delta, onward)
             return passed[0] if len(passed) == 1 else concat_deltas(passed)
         except NumericError:
+            if onward is not None and onward.has_come:
+                raise
             return over_net(self._program, [delta], self._types)
 
     def walks(self, inputs: Sequence[Delta | None], onward: Onward | None) -> Sequence[tuple[Walk, Delta]] | None:

@@ -46,6 +46,10 @@ class Operator(ABC):
         """What changes of an input, of this number, pass on their way, if that is all that is done with them."""
         return None
 
+    def path(self, source: int) -> Sequence[Stage] | None:
+        """The same of changes of this input alone, which may raise NumericError where `step` does not."""
+        return None
+
     @abstractmethod
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output's contents as of `time`, as updates at `time` that add up to them, in chunks of bounded size.
@@ -71,6 +75,9 @@ class Leading(Operator):
     """An operator whose changes are made by a walk, which may go on through their only reader.
 
     `is_end`: by one that ends here before, so that what follows an end may follow.
+
+    NumericError goes through the step where something has come to the first end of those `onward`: what was done there
+    is to be undone, before the step is made anew without them.
     """
 
     is_end = False

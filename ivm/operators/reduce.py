@@ -73,7 +73,7 @@ class Reduce(Kept, Leading):
             return None
         parts = self.groups.fields
         if onward is not None and isinstance(delta.times, int) and not (parts.doubles or parts.pauses):
-            stage, walk = self._led or self._leading(onward.stages[0].marks)
+            stage, walk = self._led or self._leading(onward.ends[0].marks)
             stage.rows = 0
             found = walk.all(delta, onward)
             if stage.rows:  # else it is as it was

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from ivm.kernels.step.records import APPENDED, IS_LEFT, LACKS, LENGTH, SINK, SINK_LEG
+from ivm.kernels.step.records import SINK
+from ivm.operators.adding_leg import AddingLeg
 from ivm.operators.stage import At, Leg, Reads, read_at
 from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import Ints
@@ -30,44 +27,24 @@ class SinkStage(LastStage):
         return None if found is None else SinkLeg(self, *found)
 
 
-class SinkLeg(Leg):
-    """Rows are added to a log; `places` are those of its columns."""
+class SinkLeg(AddingLeg):
+    """Rows are added to a log; nothing comes of that."""
 
-    is_end = True
-    tells = False
+    kind = SINK
     goes_on = ()
     layout = plain_layout(0)
 
     def __init__(self, stage: SinkStage, places: At, reads: Reads) -> None:
-        self._stage, self.reads, self.states, self.marks = stage, reads, (stage.log,), stage.marks
-        self._places: Ints = np.array(places, np.int64).reshape(len(places), 2)
+        super().__init__(stage, stage.log.words, places, reads)
+        self.states, self._log = (stage.log,), stage.log
 
     def more(self, groups: int) -> int:
         """See `Words.more`."""
         return 0
 
-    def words(self, place: int, edges: tuple[int, int], groups: int) -> list[int]:
-        """See `Words.words`."""
-        told = [SINK, *edges, groups, self._stage.log.words.ctypes.data, self._places.ctypes.data, len(self._places)]
-        return told + [0] * (SINK_LEG - len(told))
-
-    def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
-        """See `Leg.asked`: room for the rows, and a mask, if they need one."""
-        rows, lacks = route.words.item(route.edges[number] + LENGTH), route.words.item(route.legs[number] + LACKS)
-        self._stage.log.make_room(rows, lacks)
-        return None
-
-    def leave(self, route: Route, number: int) -> None:
-        """See `Leg.leave`."""
-        route.give(route.legs[number] + IS_LEFT, 1)
-
-    def ended(self, route: Route, number: int, times: Ints | int) -> bool:
-        """See `Leg.ended`."""
-        at = route.legs[number] + APPENDED
-        rows = route.words.item(at)
-        if rows:
-            route.words[at], self._stage.rows = 0, rows
-        return rows > 0
+    def make_room(self, rows: int, lacks: int) -> None:
+        """See `AddingLeg.make_room`."""
+        self._log.make_room(rows, lacks)
 
     def come(self, route: Route, number: int, times: Ints | int) -> list[Delta]:
         """See `Leg.come`: nothing."""

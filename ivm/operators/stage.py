@@ -43,6 +43,11 @@ class Stage(ABC):
     """Whether `variant` is to be asked."""
 
     @property
+    def holds(self) -> bool:
+        """Whether changes go no further in Python, since they have to come to somebody else first."""
+        return False
+
+    @property
     def stages(self) -> Sequence[Stage]:
         """Those that it has, if it has several."""
         return (self,)
@@ -121,7 +126,7 @@ class Leg(Words):
     It `is_end` if it is for the changes as a whole, and changes `states`, which are added to the `marks` before: it
     notes when it has `ended`, and says what has `come` of the changes. Where they do not all come to it at once, it has
     to `leave` them. Behind an end there are only ends, of which some `follow`: they have no state, and what they are
-    for has come of the one before.
+    for has come of the one before. One that `passes` lets the changes go on as they are, through any other leg.
     """
 
     layout: Layout
@@ -134,6 +139,7 @@ class Leg(Words):
     is_last = False
     is_end = False
     follows = False
+    passes = False
     states: Sequence[State] = ()
     marks: Marks | None = None
     splits = True

@@ -20,7 +20,7 @@ class Walk:
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = tuple(each for stage in stages for each in stage.stages)
         self._alone = self.stages[0] if len(self.stages) == 1 and self.stages[0].is_light else None
-        self._is_led = len(self.stages) > 1 and isinstance(self.stages[-1], LastStage)
+        self._is_led = any(isinstance(stage, LastStage) for stage in self.stages[1:])
         self._ways: dict[Key, Way] = {}
         self._others: dict[Key, list[Way]] = {}
         """Further ways, the last to fit first, for columns that lie otherwise."""
@@ -89,7 +89,7 @@ class Walk:
 
     def parts(self, delta: Delta, first: int = 0, by_python: bool = False) -> Iterator[Delta]:
         """What comes of a delta from stage `first` on, bit by bit; some without rows. Raises NumericError."""
-        if first == len(self.stages) or not delta.length:
+        if first == len(self.stages) or not delta.length or self.stages[first].holds:
             yield delta
             return
         stage, way = self.stages[first], None
@@ -179,12 +179,13 @@ class LastStage(Stage):
 
     Its leg does all with them that their only reader would, and what comes of that comes of the walk, or goes on to the
     next one. `rows`: of how many changes that was so, which else come of the walk themselves. `gives`: whether anything
-    comes of it. `follows`: whether it has to be behind another one, which does not.
+    comes of it. `makes`: whether that is something else than what has come to it. `follows`: whether it has to be
+    behind another one, which does not.
     """
 
     is_light = True
     rows = 0
-    gives = True
+    gives = makes = True
     follows = False
     marks: Marks
 
@@ -194,10 +195,13 @@ class LastStage(Stage):
 
 
 class Onward:
-    """Where walks may go on to: stages, and the walks that do, by those that end before them."""
+    """Where walks may go on to: stages, and the walks that do, by those that end before them.
 
-    def __init__(self, stages: Sequence[LastStage]) -> None:
-        self.stages = tuple(stages)
+    `ends`: of each node on the way the stage that says what has come to it.
+    """
+
+    def __init__(self, ends: Sequence[LastStage], stages: Sequence[Stage]) -> None:
+        self.ends, self.stages = tuple(ends), tuple(stages)
         self.walks: dict[Walk, Walk] = {}  # not of the stages, which they hold: all goes when nobody has this any more
 
     def after(self, walk: Walk) -> Walk:
@@ -205,7 +209,12 @@ class Onward:
         longer = self.walks[walk] = Walk([*walk.stages, *self.stages])
         return longer
 
+    @property
+    def has_come(self) -> bool:
+        """Whether something has come to the first end."""
+        return self.ends[0].rows > 0
+
     def begin(self) -> None:
         """Nothing has gone through the stages yet."""
-        for stage in self.stages:
-            stage.rows = 0
+        for end in self.ends:
+            end.rows = 0

@@ -82,7 +82,7 @@ class Way:
         self._ends = [(number, leg) for number, leg in enumerate(legs) if leg.is_end]
         self._states = [state for _, leg in self._ends for state in leg.states]
         self._before = [sum(len(leg.states) for _, leg in self._ends[:place]) for place in range(len(self._ends))]
-        self._marks = legs[-1].marks
+        self._marks = self._ends[0][1].marks if self._ends else None
         self.begun: Begun | None = None
         """The walk that the next delta has begun already, if it is the one."""
         for _, leg, columns, _ in every:
@@ -138,10 +138,10 @@ class Way:
             else:
                 kept.append(self._asked(route, delta))
             said = route.go_on(delta.length)
-        passed = None if marks is None else self._come(route, said, delta.times, marks, marked)
+        passed, ended = (None, 0) if marks is None else self._come(route, said, delta.times, marks, marked)
         if passed is None:
             if said < 0 or (self._found_by and route.at >= 0):
-                return self.rest([(route, said)], delta, kept, route)
+                return self.rest([(route, said)], delta, kept, route, ended)
             passed = [self.result(route, delta)] if said else []
         if self._found_by or route.is_used:
             self.leave(route)
@@ -150,20 +150,23 @@ class Way:
 
     def _come(
         self, route: Route, said: int, times: Ints | int, marks: Marks, marked: int
-    ) -> list[Delta] | Iterator[Passed] | None:
-        """What has come of a walk that has passed some of the ends, behind the last of those; None if it has not.
+    ) -> tuple[list[Delta] | Iterator[Passed] | None, int]:
+        """What has come of a walk that has passed some of the ends, so many, behind the last of those that does not let
+        changes go on as they are; None if it has passed none of these.
 
         Where nothing has come to the others, their state is not marked any more, if it is not of the first `marked`.
         """
-        ends, last = self._ends, -1
+        ends, ended, last = self._ends, 0, -1
         for number, leg in ends:
             if not leg.ended(route, number, times):
                 if said >= 0 and route.is_marked:
-                    marks.let_go(marked + self._before[last + 1])
+                    marks.let_go(marked + self._before[ended])
                 break
-            last += 1
+            if not leg.passes:
+                last = ended
+            ended += 1
         if last < 0:
-            return None
+            return None, ended
         number, leg = ends[last]
         if not leg.follows:
             found = leg.come(route, number, times)
@@ -173,8 +176,8 @@ class Way:
         else:
             found = []
         if said >= 0 or not found:
-            return found
-        return iter([(found[0], self.first + number + 1, not self.legs[route.at].is_otherwise(said))])
+            return found, ended
+        return iter([(found[0], self.first + number + 1, not self.legs[route.at].is_otherwise(said))]), ended
 
     def lend(self) -> Route:
         """A route that nobody walks."""
@@ -204,16 +207,17 @@ class Way:
         return self.legs[number].asked(route, number, delta, self._found[number])
 
     def rest(
-        self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object], own: Route | None = None
-    ) -> Iterator[Passed]:
+        self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object], own: Route | None = None,
+        ended: int = 0,
+    ) -> Iterator[Passed]:  # fmt: skip
         """What comes of a delta along routes of which each has said something; `kept` is there meanwhile.
 
-        `own`: the one that is used again afterwards.
+        `own`: the one that is used again afterwards. `ended`: how many of the ends all has come to.
         """
         delta = delta.laid(self.key[1])
         for route, first_said in routes:
             said = first_said
-            for number, leg in self._ends[:1]:
+            for number, leg in self._ends[ended : ended + 1]:
                 leg.leave(route, number)
             while said:
                 if said == ASKS:

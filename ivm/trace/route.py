@@ -86,7 +86,7 @@ class Route:
     """
 
     __slots__ = (
-        "_chunk", "_earlier", "_given", "_lines", "_parts", "_room", "address", "edges", "is_used", "legs", "view",
+        "_chunk", "_earlier", "_given", "_lines", "_parts", "address", "edges", "is_used", "legs", "room", "view",
         "words",
     )  # fmt: skip
 
@@ -104,7 +104,8 @@ class Route:
             at = own.legs[0] + RACE_LEG + RACED * number
             self.words[[at + LINE_LEGS, at + LINE_TABLE]] = len(laid.legs), laid.table
         self._parts, self.edges, self.legs = own.parts, own.edges, own.legs
-        self._room = _LEAST
+        self.room = _LEAST
+        """How many words of memory walks have needed."""
         self._be_idle()
 
     def _be_idle(self) -> None:
@@ -124,7 +125,7 @@ class Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
         made._lines, made._parts, made.edges, made.legs = self._lines, self._parts, self.edges, self.legs
-        made.words, made._room = self.words.copy(), self._room
+        made.words, made.room = self.words.copy(), self.room
         made._be_idle()
         return made
 
@@ -151,8 +152,8 @@ class Route:
 
     def _memory(self) -> Ints:
         """Memory for a walk, where somebody still has something of what the last one made."""
-        self.is_used |= self._room > _MOST_KEPT
-        return np.empty(self._room, np.int64)
+        self.is_used |= self.room > _MOST_KEPT
+        return np.empty(self.room, np.int64)
 
     def take(self, chunk: Ints) -> None:
         """Have the memory of a walk that `walk_ahead` has begun."""
@@ -180,16 +181,11 @@ class Route:
 
     def more_memory(self) -> None:
         """Memory for what the walk lacks it for."""
-        chunk: Ints = np.empty(max(self.words.item(WANTED), self._room), np.int64)
+        chunk: Ints = np.empty(max(self.words.item(WANTED), self.room), np.int64)
         spoil(chunk)
         self._earlier.append(self._chunk)
         self._chunk, self.is_used = chunk, True
         self.words[CHUNK] = id(chunk)
-
-    @property
-    def room(self) -> int:
-        """How many words of memory walks have needed."""
-        return self._room
 
     @property
     def memory(self) -> int:
@@ -212,12 +208,12 @@ class Route:
 
     def end(self) -> None:
         """All is read of a walk of which more `is_used`. How much memory it needed is remembered, for the next one."""
-        chunks, words, room = [*self._earlier, self._chunk], self.words, self._room
+        chunks, words, room = [*self._earlier, self._chunk], self.words, self.room
         if not words.item(CHUNK):  # else nobody has taken the newest part
             needed = sum(map(len, chunks)) - (words.item(ARENA_END) - words.item(REACHED) >> 3)
             if needed > room:
                 room = needed + (needed >> 2)
-            self._room = max(min(room, _SPARE * needed), _LEAST)
+            self.room = max(min(room, _SPARE * needed), _LEAST)
         if self._earlier or len(self._chunk) > _MOST_KEPT:
             self._chunk, self._earlier = NOBODY, []
         while self._given:
@@ -275,7 +271,8 @@ class Arenas:
         for number in self._given:
             self._chunks[number] = np.empty(self.room, np.int64)
             self.ids[number] = id(self._chunks[number])
-            spoil(self._chunks[number])
+            if CHECKS:
+                spoil(self._chunks[number])
         self._given.clear()
         return self.ids
 

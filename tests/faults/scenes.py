@@ -77,6 +77,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "often": "SELECT g, sum(x) * 2 AS x FROM t WHERE x < 9 GROUP BY g HAVING count(*) > 1",
         "rare": "SELECT id FROM t WHERE x > 1000",
         "met": "SELECT t.id, u.v FROM t JOIN u ON t.g = u.k WHERE u.v > 2",
+        "matched": "SELECT v, count(*) AS n, sum(g) AS g FROM t JOIN u ON t.x = k WHERE s = 'ant' GROUP BY v",
     },
     "loops": {
         "reached": "WITH RECURSIVE r(v) AS (SELECT id FROM t WHERE x < 3 UNION SELECT u.v FROM r JOIN u ON r.v = u.k) FROM r",
@@ -198,6 +199,7 @@ def commits() -> dict[str, Commit]:
     many = _with(base, t=([], [_t(i) for i in range(1000, 4000)]), u=([], [(i % 700, i) for i in range(50, 900)]))
     return {
         "insert": Commit(few, move),
+        "come": Commit(_with(base, t=([], [_t(i) for i in range(100, 112)])), move),
         "delete": Commit(gone, move),
         "mixed": Commit(mixed, move),
         "upsert": Commit(replaced, _upsert),

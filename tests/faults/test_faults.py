@@ -22,6 +22,7 @@ _COMMITS = [
     "windows:mixed",
     "joins:upsert",
     "walks:upsert",
+    "walks:come",
     "grown:insert",
     "loops:times",
 ]

@@ -21,7 +21,7 @@ LINKED, NOTES, NOTES_ROOM, NOTED, FOLLOWED, CAME, LAST = range(19, 26)
 NONE = 0x7FFF_FFFF_FFFF_FFFF
 ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 """What no lead is above."""
-FEW = 16
-"""Rows that have less than a page coming to them: it is got when others have come as well."""
+FEW = 128
+"""So many rows come before chains are looked after: pages of the next table are got for all of them at once."""
 FENCED = 16
 """How many rows of a run there are to a fence, a power of two, and at most of one lead where its keys differ."""

@@ -68,34 +68,42 @@ def append_rows(
     of which the rows are the next one; none, if they lie in none. The piece's columns lie at `lying`, and become pieces
     of those columns that are `told`.
     """
-    sources = address_of(given) + 8 * GIVEN
     if not laid(reads, given, _least(keys)):
         return np.int64(UNREADABLE)
+    sources = address_of(given) + 8 * GIVEN
+    return come(words, keys, columns, reads, sources, given[LENGTH], given[ROWS], given[TIME], pieces, told, lying)
+
+
+@part()
+def come(
+    words: Ints, keys: Ints, columns: Ints, reads: Ints, sources: Word, first: Word, rows: Word, time: Word,
+    pieces: Ints, told: Ints, lying: Ints,
+) -> Word:  # fmt: skip
+    """What `append_rows` does, of sources that stand at an address: `rows` behind the `first` ones, at a time."""
     wrong = lacking(columns, reads, sources)
     if wrong != DONE:
         return wrong
-    first, rows = given[LENGTH], given[ROWS]
     end, is_like = first + rows, True
     if not _have_room(columns, reads, end):
         return np.int64(WANTING)
-    if len(words) and not _has_room_for(words, given[TIME]):
+    if len(words) and not _has_room_for(words, time):
         return np.int64(TIMELESS)
     if len(pieces) and rows > 0:
         is_like = _are_like(columns, told, lying)
         if not _is_room_for(columns, told if is_like else told[:0], pieces, end):
             return np.int64(WANTING)
     if len(keys) and keys[0] != 0 and rows > 0:
-        said = _prove(keys[0], given, words)
+        said = _prove(keys[0], sources, rows, words)
         if said not in (TAKEN, TAKEN_ON):
             return np.int64(KEYED + said)
     append_all(columns, reads, sources, first, rows)
     if len(pieces) and rows > 0:
         _put_piece(columns, told if is_like else told[:0], lying, pieces, end)
     if len(words):
-        _come(words, first, end, given[TIME])
+        _come(words, first, end, time)
     for key in keys[1:]:
         if load(key, _WORD) != 0 and rows > 0 and ints_at(load(key, _WORD), LAST_KEY)[ROWS_INDEXED] == first:
-            _index(key, given, columns, words, first)
+            _index(key, sources, rows, columns, words, first)
     return np.int64(DONE if is_like else APART)
 
 
@@ -110,23 +118,23 @@ def _least(keys: Ints) -> Word:
 
 
 @part()
-def _prove(key: Word, given: Ints, words: Ints) -> Word:
+def _prove(key: Word, sources: Word, rows: Word, words: Ints) -> Word:
     """Let an index take rows if they are new, by the key that is told of at an address; see `extend_by`."""
-    told, sources = ints_at(key, KEY), address_of(given) + 8 * GIVEN
+    told = ints_at(key, KEY)
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
-    said = extend_by(block, form, sources, np.int64(0), given[ROWS], told[WIDTH], False)
+    said = extend_by(block, form, sources, np.int64(0), rows, told[WIDTH], False)
     died = ints_at(words[state.DIED], words[state.ROOM] if words[state.MORTAL] != 0 else 0)
-    if said == REFUSED and link_new(block, form, sources, given[ROWS], told[WIDTH], died):
+    if said == REFUSED and link_new(block, form, sources, rows, told[WIDTH], died):
         said = TAKEN
     return said
 
 
 @part()
-def _index(key: Word, given: Ints, columns: Ints, words: Ints, first: Word) -> None:
+def _index(key: Word, sources: Word, rows: Word, columns: Ints, words: Ints, first: Word) -> None:
     """Let an index that has all rows before `first` take those that have come, as far as it can be done here."""
     told, source = ints_at(key, KEY), ints_at(_source(), SOURCE)
     block, form = ints_at(told[BLOCK], LAST_KEY + told[WIDTH]), words_at(told[FORM], told[PARTS], KEY_FORM)
-    sources, begin, rows, width = address_of(given) + 8 * GIVEN, np.int64(0), given[ROWS], told[WIDTH]
+    begin, width = np.int64(0), told[WIDTH]
     if told[IS_KEPT] != 0:
         source[PLACES], source[REFERENCES] = address_of(columns), 0
         sources, begin = address_of(source), first

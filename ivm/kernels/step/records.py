@@ -5,10 +5,10 @@ copy of a route is another one. What lies elsewhere is told of by its address.
 
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
 what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, a
-LOOK_UP_GROUPS, a look-up by a BOUND, or a DELAY. The last ones may be *ends*, which change state: a REDUCE, behind
-which the edge tells of the rows that it shows, or a SINK, which adds them to the log of a view; a LOOP may stand
-between two of them. The only one may be a RACE, from which *lines* of legs lead on, one for each way: all rows go one
-of them.
+LOOK_UP_GROUPS, a look-up by a BOUND, or a DELAY. Others are *ends*, which change state: a REDUCE, behind which the edge
+tells of the rows that it shows, a SINK, which adds them to the log of a view, or an ARRANGE, which adds them to a
+derived collection, and lets them go on. The only one may be a RACE, from which *lines* of legs lead on, one for each
+way: all rows go one of them.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -41,7 +41,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE, BOUND, SINK = range(8)
+LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE, BOUND, SINK, ARRANGE = range(9)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -106,10 +106,11 @@ each array that may go along."""
 OFFER, REQUEST = 4, 5
 """Of a reduce: where lies what its groups offer (see `groups.offer`), and what is asked of them (see `groups.step`)."""
 
-LOG, READ_AT, READ_COLUMNS, IS_LEFT, LACKS, APPENDED, SINK_LEG = range(4, 11)
-"""Of a sink: where the words of its log lie (see `memory.updates`); where it is told of each of so many columns in
-which group it is read, and under which number there; whether the rows are for Python; what the log lacked, where the
-leg has asked for it (see `memory.append`); how many rows it has added."""
+COLLECTION, READ_AT, READ_COLUMNS, IS_LEFT, LACKS, APPENDED, ADDING_LEG = range(4, 11)
+"""Of a sink, and of an arrangement: where what rows are added to tells where it lies (see `memory.updates`, and
+`step.state`); where the leg is told of each of so many columns in which group it is read, and under which number there;
+whether the rows are for Python; what was lacking, where the leg has asked for it (see `memory.append`, `step.append`);
+how many rows it has added."""
 
 WAYS, FEW, WAY, WINNERS, MET, RACE_LEG = range(4, 10)
 LINE_LEGS, LINE_TABLE, RACED_ARRANGED, SEARCHING = range(4)

@@ -13,13 +13,13 @@ from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step.records import (
     APPENDED,
     ASKS,
+    COLLECTION,
     DIFFS,
     ELSEWHERE,
     GROUPS,
     IN,
     IS_LEFT,
     LACKS,
-    LOG,
     MARKED,
     READ_AT,
     READ_COLUMNS,
@@ -39,7 +39,7 @@ def append_rows(route: Ints, leg: Word, is_all: bool) -> Word:
         return np.int64(ELSEWHERE)
     if route[MARKED] == 0:
         return np.int64(ASKS)
-    log = ints_at(route[leg + LOG], LOG_WORDS)
+    log = ints_at(route[leg + COLLECTION], LOG_WORDS)
     updates, count = ints_at(log[UPDATES], COLUMNS), route[leg + READ_COLUMNS]
     length = updates[LENGTH]
     route[leg + LACKS] = 0

@@ -17,3 +17,9 @@ ROWS_OF = 12
 rows there are; the last time at which any may have come; how many had come before it, and since which time at least
 there were no fewer. Then how many times are known at which rows came; where these lie, and the first row of each, and
 for how many of both there is room."""
+
+STORE_AT, KEYS_AT, KEYS, COLUMNS_AT = range(4)
+KEPT = 4
+"""The words of a derived collection: where those of its store stand; where the keys by which its indexes take rows are
+told of, and how many words that takes (see `step.append`); where the places of its columns stand. All are zero until
+Python has told of them, and where they hold no longer."""

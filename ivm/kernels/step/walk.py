@@ -9,6 +9,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.at import data_of, length_of, load
 from ivm.kernels.memory.places import SOURCE, is_packed, lay_sources
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step.arrange import arrange_rows
 from ivm.kernels.step.bound import meet_rows
 from ivm.kernels.step.delay import delay_rows
 from ivm.kernels.step.look_up import look_up_rows
@@ -18,6 +19,7 @@ from ivm.kernels.step.race import race_rows
 from ivm.kernels.step.records import (
     ARENA,
     ARENA_END,
+    ARRANGE,
     AT,
     BOUND,
     CHUNK,
@@ -106,6 +108,8 @@ def _pass(route: Ints, leg: Word, at: Word) -> Word:
         return meet_rows(route, leg)
     if route[leg + KIND] == REDUCE:
         return reduce_rows(route, leg, _with_more(route, at) < 0)
+    if route[leg + KIND] == ARRANGE:
+        return arrange_rows(route, leg, _with_more(route, at) < 0)
     if route[leg + KIND] == SINK:
         return append_rows(route, leg, _with_more(route, at) < 0)
     return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)

@@ -94,6 +94,16 @@ class AppendedColumns:
         self.rows = rows + count
         return said
 
+    def make_room(self, said: int, rows: int) -> None:
+        """Room for what a kernel says is lacking before there can be so many rows, all of whose columns are hot."""
+        self._makes_way(said, self._hot, rows - self.rows)
+
+    def came(self, rows: int) -> None:
+        """A kernel has written so many rows in all, all of whose columns are hot."""
+        for column in self._hot.values():
+            column.lengthen(rows)
+        self.rows = rows
+
     def _lay(self) -> Coming | None:
         """What batches come to as of now; None where a function that is kept has no number."""
         version, placed, batches = self._computed.version, self._at_hand(), self._cold.batches

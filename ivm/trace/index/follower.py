@@ -9,6 +9,7 @@ from weakref import ref
 import numpy as np
 
 from ivm.kernels.hashing.block import LAST, OWES
+from ivm.kernels.step.state import KEPT, STORE_AT
 from ivm.trace.columns.column import Array, Bools, Ints
 from ivm.trace.columns.computed import Computed
 from ivm.trace.delta import Group
@@ -104,6 +105,8 @@ class Followers:
     def __init__(self) -> None:
         self._lists = _Lists()
         self._each = _Each(self._lists)
+        self.kept: Ints = self._lists.kept
+        """What walks are told of the collection that is followed; see `ivm.kernels.step.state`."""
         self.first_proves = False
         """Whether rows are new only if the first one's key proves it, which is there for good."""
 
@@ -128,7 +131,7 @@ class Followers:
 
     def forget(self) -> None:
         """They are others by now, or lie elsewhere."""
-        self._lists.told = None
+        self._lists.forget()
 
     def _told(self) -> tuple[Ints, Ints, object]:
         """Both lists, and what they tell of, which is there as long as they are."""
@@ -146,6 +149,11 @@ class _Lists:
 
     def __init__(self) -> None:
         self.told: tuple[Ints, Ints, object] | None = None
+        self.kept: Ints = np.zeros(KEPT, np.int64)
+
+    def forget(self) -> None:
+        """Nothing that was told holds any longer."""
+        self.kept[STORE_AT], self.told = 0, None
 
 
 class _Each(WeakList[Follower]):
@@ -157,7 +165,7 @@ class _Each(WeakList[Follower]):
 
     def _forget(self, reference: ref[Follower]) -> None:
         super()._forget(reference)
-        self._lists.told = None
+        self._lists.forget()
 
 
 def owing() -> Ints:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ivm.catalog.errors import Error
 from ivm.catalog.types import SqlType
 from ivm.kernels.step.append import APART, TIMELESS
+from ivm.kernels.step.arrange import MORTAL as MORTAL_ROOM
 from ivm.kernels.step.state import DIED, KNOWN, MORTAL, ROWS_OF, TIMES
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.batch import Batch, Reader, Readers
@@ -169,6 +170,22 @@ class RowStore:
             births.append(many, first, count)
             self._tell()
         return said
+
+    def make_room(self, said: int, count: int) -> None:
+        """Room for what a kernel says is lacking before `count` rows can come, all of whose columns are hot."""
+        if said == TIMELESS:
+            self._births.make_room()
+        elif said == MORTAL_ROOM:
+            self.mortal(self.rows + count)
+        else:
+            self.columns.make_room(said, self.rows + count)
+
+    def came(self, time: int, count: int) -> None:
+        """A kernel has added `count` rows, which came at a time, and all of whose columns are hot."""
+        if time != self._births.last:
+            self._births.came(time)
+        self.rows += count
+        self.columns.came(self.rows)
 
     def reach(self, time: int) -> None:
         """No row comes before `time` any more."""

@@ -14,6 +14,8 @@ from ivm.catalog.types import Physical, SqlType
 from ivm.kernels.hashing.block import OWES, ROWS
 from ivm.kernels.hashing.seal import seal_runs
 from ivm.kernels.step.append import APART
+from ivm.kernels.step.arrange import UNTOLD
+from ivm.kernels.step.state import STORE_AT
 from ivm.trace.columns.column import NOBODY, Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.columns.stored_columns import StoredColumns
@@ -258,6 +260,26 @@ class DerivedRows(Rows, Generic[Arranged]):
         said = store.take(delta, count, times, keys)
         assert said <= APART, "rows are taken that need not be new"
         if self.arranged.block.item(ROWS) != store.rows:
+            self.arranged.catch_up()
+
+    @property
+    def kept(self) -> Ints:
+        """What walks are told of the collection; see `ivm.kernels.step.state`."""
+        return self._followers.kept
+
+    def make_room(self, said: int, count: int) -> None:
+        """Let a kernel know where the collection lies, or have the room that it says is lacking for `count` rows."""
+        kept = self.kept
+        if said != UNTOLD:
+            self.store.make_room(said, count)
+        elif not kept[STORE_AT]:
+            keys, store = self._followers.keys, self.store
+            kept[STORE_AT:] = store.words.ctypes.data, keys.ctypes.data, len(keys), store.columns.told(())
+
+    def came(self, time: int, count: int) -> None:
+        """A kernel has added `count` rows, which came at a time; the index has them then, too."""
+        self.store.came(time, count)
+        if self.arranged.block.item(ROWS) != self.store.rows:
             self.arranged.catch_up()
 
     def seal(self, upper: int, since: int) -> None:
