@@ -18,7 +18,7 @@ from ivm.trace.columns.few_texts import MOST_ROWS, WantedTexts
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.text.seen_texts import SeenTexts, seen_texts
+from ivm.trace.text.seen_texts import MOST_TEXTS, SeenTexts
 from ivm.trace.text.texts import Texts
 
 
@@ -30,38 +30,30 @@ class Reader:
         self._dictionary = dictionary
         self._seen: SeenTexts | None = None
 
-    def read(self, arrays: Sequence[pa.Array], number: int = 0) -> Column:
-        """Arrays, one after the other, as a column; see `to_column`. `number`: by which their dictionary is known."""
-        if len(arrays) != 1:
-            return concat([self.read([each]) for each in arrays] or [empty_column(self.type.physical)])
-        (only,) = arrays
-        seen = self._seen_in(only, number) if self.type.kind is Kind.VARCHAR else None
-        return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
+    def read(self, arrays: Sequence[pa.Array]) -> Column:
+        """Arrays, one after the other, as a column; see `to_column`."""
+        read = [to_column(each, self.type, self._dictionary) for each in arrays]
+        return concat(read or [empty_column(self.type.physical)])
 
     def encode(self, data: Array, offsets: Array) -> Column:
         """The codes of texts, none of which is NULL; see `text_buffers`."""
         return Column(self._dictionary.encode_parts(data, offsets))
 
-    def compute(self, arrays: Sequence[pa.Array], function: TextFunction, number: int = 0) -> Column:
-        """A function of texts, from their bytes; see `compute`. `number`: by which their dictionary is known."""
-        seen = self._seen_in(arrays[0], number) if len(arrays) == 1 else None
-        return compute(arrays, function) if seen is None else seen.values_of(arrays[0], function)
-
-    def known(self, place: Sequence[int], rows: int, function: TextFunction | None = None) -> Column | None:
-        """The codes of so many texts at a place, or values of a function, if their dictionary is the one met last."""
-        address, _, number, width, *_ = place
-        seen = self._seen
-        return None if seen is None or seen.number != number else seen.known(function, address, width, rows)
-
-    def _seen_in(self, array: pa.Array, number: int) -> SeenTexts | None:
-        """What is known of the dictionary of an array, if that is worth something."""
-        seen = seen_texts(self._seen, array, self._dictionary)
-        if seen is None:
+    def seen(
+        self, rows: ArrowRows, index: int, place: Sequence[int], function: TextFunction | None = None
+    ) -> Column | None:
+        """The codes of column `index` of rows, or values of a function of its texts, by what is known of the dictionary
+        that they came with; None where it is not known where codes lie, or that is not worth it.
+        """
+        number, seen = 0 if place[STRIDE] else place[SEEN], self._seen
+        if not number or (function is None and self.type.kind is not Kind.VARCHAR):
             return None
-        if number:
-            seen.number = number
-        self._seen = seen
-        return seen if seen.is_worth(len(array)) else None
+        if seen is None or seen.number != number:
+            texts = rows.column(index).dictionary
+            if len(texts) > MOST_TEXTS:
+                return None
+            seen = self._seen = SeenTexts(number, texts, self._dictionary)
+        return seen.read(place[ADDRESS], place[WIDTH], rows.num_rows, function)
 
 
 class Readers:
@@ -192,9 +184,8 @@ class Batch(Source):
             return self._there(place, reader.type.physical)
         if not stride and size and not place[WIDTH]:
             return reader.encode(*texts_at(place[ADDRESS], size, place[BYTES], len(self)))
-        number = 0 if stride else validity
-        known = reader.known(place, len(self)) if number else None
-        return reader.read(self._arrays(index), number) if known is None else known
+        seen = reader.seen(self.rows, index, place)
+        return reader.read(self._arrays(index)) if seen is None else seen
 
     def _there(self, place: Sequence[int], physical: Physical) -> Column:
         """Values that lie at a place, none of which is NULL."""
@@ -223,9 +214,8 @@ class Batch(Source):
             if place[OFFSET_BYTES] and not place[WIDTH]:
                 data, offsets = texts_at(place[ADDRESS], place[OFFSET_BYTES], place[BYTES], len(self))
                 return function.of_texts(Texts(readonly(data), readonly(offsets[:-1]), readonly(offsets[1:])))
-            number = place[SEEN]
-            known = reader.known(place, len(self), function) if number else None
-            return reader.compute(self._arrays(index), function, number) if known is None else known
+            seen = reader.seen(self.rows, index, place, function)
+            return compute(self._arrays(index), function) if seen is None else seen
         return function.of_codes(self.column(index))
 
     def take(self, rows: Ints) -> Batch:
