@@ -26,7 +26,6 @@ TEXTS = ["", "a", "é", "a long text of many bytes", "b"]
 
 class Length:
     type = BIGINT
-    light = True
     memo = None
     calls = 0
 
