@@ -203,7 +203,7 @@ class _Table:
                 walk.way.leave(route)
                 continue
             self._spent.append(number)
-            if walk.varies and walk.way.is_otherwise(route, said):
+            if said < 0 and walk.varies and walk.way.is_otherwise(route, said):
                 walk.way.take_back(route)
                 self._put_off(walk.place)
                 continue
@@ -261,16 +261,19 @@ class _Table:
         return _Table(walks, len(self._heads), self._left, self._arenas)
 
     def _renew(self) -> None:
-        """Have other routes in the place of those that others have had."""
+        """Have routes in the place of those that others have had: the same, if nobody else has been quicker."""
+        routes, arenas = self._routes, self._arenas
         for number in self._spent:
             walk = self.walks[number]
             walk.way.begun = None
-            route = self._routes[number] = walk.way.lend()
-            self._arenas.room = max(self._arenas.room, route.room)
-            _pack_member(
-                self._members.data, 8 * MEMBER * number,
-                walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address, 0,
-            )  # fmt: skip
+            route = walk.way.lend()
+            arenas.room = max(arenas.room, route.room)
+            if routes.get(number) is not route:
+                routes[number] = route
+                _pack_member(
+                    self._members.data, 8 * MEMBER * number,
+                    walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address, 0,
+                )  # fmt: skip
         self._spent.clear()
 
 

@@ -21,7 +21,6 @@ from ivm.trace.keyed.group_table import NO_CELLS
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.route import Route
 from ivm.trace.state import Marks
-from ivm.trace.time import BEGINNING
 
 _pack = Struct("7q").pack_into
 
@@ -63,15 +62,14 @@ class ReduceLeg(Leg):
     def words(self, place: int, edges: tuple[int, int], groups: int) -> list[int]:
         """See `Words.words`."""
         request = what_stays(self._stage.form, self._key_form, self._places)
-        offer = self._stage.groups.offer.ctypes.data
-        return [REDUCE, *edges, groups, offer, *request, *(0,) * (STEP - len(request))]
+        return [REDUCE, *edges, groups, self._stage.groups.offer_at, *request, *(0,) * (STEP - len(request))]
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
         """See `Leg.asked`: a step, or room for its rows, for groups, or for cells."""
         words, request, stage = route.words, route.legs[number] + REQUEST, self._stage
         if words.item(request + DOING) == ELSEWHERE:
             return None
-        self._note(delta.times)
+        self._take_over()
         doing, at, groups, cells = words.item(request + DOING), words.item(request + AT), stage.groups, self._cells
         rows = words.item(route.edges[number] + LENGTH)
         if doing == IDLE:
@@ -94,7 +92,7 @@ class ReduceLeg(Leg):
     def leave(self, route: Route, number: int) -> None:
         """See `Leg.leave`: what was begun is taken back."""
         at, groups = route.legs[number] + REQUEST + DOING, self._stage.groups
-        self._note(BEGINNING)
+        self._take_over()
         if route.words.item(at) > IDLE:
             groups.rollback(groups.mark() - 1)
         self._cells, self._output = NO_CELLS, NO_OUTPUT
@@ -102,25 +100,32 @@ class ReduceLeg(Leg):
 
     def ended(self, route: Route, number: int, times: Ints | int) -> bool:
         """See `Leg.ended`."""
-        request = route.legs[number] + REQUEST
-        self._note(times)
-        stage, cells = self._stage, self._cells
-        if cells is NO_CELLS or route.words.item(request + DOING) != IDLE or not stage.groups.is_last(cells):
+        words, request, stage = route.words, route.legs[number] + REQUEST, self._stage
+        if words.item(request + DOING) != IDLE:
             return False
-        stage.groups.offer_next()
-        self._cells, stage.rows = NO_CELLS, route.words.item(route.edges[number] + LENGTH)
+        if stage.groups.has_ended(route.address + 8 * request):
+            self._cells, self._output = NO_CELLS, NO_OUTPUT
+            stage.marks.offers.append(stage.groups.offer_at)
+        elif self._cells is NO_CELLS or not stage.groups.is_last(self._cells):
+            return False
+        else:
+            stage.groups.offer_next()
+            self._cells = NO_CELLS
+        stage.rows = words.item(route.edges[number] + LENGTH)
         return True
 
     def come(self, route: Route, number: int, times: Ints | int) -> list[Delta]:
         """See `Leg.come`: the changes of the groups' rows."""
-        output, self._output = self._output, NO_OUTPUT
+        if self._output is NO_OUTPUT:
+            self._take_over()
+        assert self._output is not NO_OUTPUT, "the step has ended"
+        output, self._output, self._cells = self._output, NO_OUTPUT, NO_CELLS
         written = route.words.item(route.legs[number] + REQUEST + WRITTEN)
         return [output.delta(written, times)] if written else []
 
-    def _note(self, times: Ints | int) -> None:
-        """Take note of a step that the kernel has begun by itself."""
-        assert isinstance(times, int), "a leg is for changes of one time"
-        cells = self._stage.groups.begun(times)
+    def _take_over(self) -> None:
+        """Have the step that the kernel has begun by itself, if it has."""
+        cells = self._stage.groups.taken_over()
         if cells is not None:
             assert isinstance(cells.output, Output), "nobody else offers room"
             self._cells, self._output = cells, cells.output

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from struct import Struct
 from sys import getrefcount
@@ -45,7 +43,7 @@ Listed = Sequence[Array | None]
 """Of each group its places and its references, then times and diffs; None where there are none."""
 MOST_FOUND = 1 << 17
 """How many rows a look-up finds at once, unless those of one key are more."""
-_LEAST, _SMALL, _SPARE = 1 << 10, 1 << 12, 4
+_LEAST, _SPARE = 1 << 10, 4
 _pack = Struct("8q").pack_into
 
 
@@ -88,7 +86,7 @@ class Route:
     """
 
     __slots__ = (
-        "_chunk", "_earlier", "_given", "_lines", "_parts", "_room", "address", "edges", "is_used", "legs", "view",
+        "_chunk", "_earlier", "_given", "_lines", "_parts", "address", "edges", "is_used", "legs", "room", "view",
         "words",
     )  # fmt: skip
 
@@ -106,7 +104,8 @@ class Route:
             at = own.legs[0] + RACE_LEG + RACED * number
             self.words[[at + LINE_LEGS, at + LINE_TABLE]] = len(laid.legs), laid.table
         self._parts, self.edges, self.legs = own.parts, own.edges, own.legs
-        self._room = _LEAST
+        self.room = _LEAST
+        """How many words of memory walks have needed."""
         self._be_idle()
 
     def _be_idle(self) -> None:
@@ -126,7 +125,7 @@ class Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
         made._lines, made._parts, made.edges, made.legs = self._lines, self._parts, self.edges, self.legs
-        made.words, made._room = self.words.copy(), self._room
+        made.words, made.room = self.words.copy(), self.room
         made._be_idle()
         return made
 
@@ -153,11 +152,8 @@ class Route:
 
     def _memory(self) -> Ints:
         """Memory for a walk, where somebody still has something of what the last one made."""
-        room = self._room
-        if room <= _MOST_KEPT:
-            return np.empty(room, np.int64)
-        self.is_used = True
-        return _arena(room)
+        self.is_used |= self.room > _MOST_KEPT
+        return np.empty(self.room, np.int64)
 
     def take(self, chunk: Ints) -> None:
         """Have the memory of a walk that `walk_ahead` has begun."""
@@ -185,16 +181,11 @@ class Route:
 
     def more_memory(self) -> None:
         """Memory for what the walk lacks it for."""
-        chunk = _arena(max(self.words.item(WANTED), self._room))
+        chunk: Ints = np.empty(max(self.words.item(WANTED), self.room), np.int64)
         spoil(chunk)
         self._earlier.append(self._chunk)
         self._chunk, self.is_used = chunk, True
         self.words[CHUNK] = id(chunk)
-
-    @property
-    def room(self) -> int:
-        """How many words of memory walks have needed."""
-        return self._room
 
     @property
     def memory(self) -> int:
@@ -217,15 +208,13 @@ class Route:
 
     def end(self) -> None:
         """All is read of a walk of which more `is_used`. How much memory it needed is remembered, for the next one."""
-        chunks, words, room = [*self._earlier, self._chunk], self.words, self._room
+        chunks, words, room = [*self._earlier, self._chunk], self.words, self.room
         if not words.item(CHUNK):  # else nobody has taken the newest part
             needed = sum(map(len, chunks)) - (words.item(ARENA_END) - words.item(REACHED) >> 3)
             if needed > room:
                 room = needed + (needed >> 2)
-            self._room = max(min(room, _SPARE * needed), _LEAST)
+            self.room = max(min(room, _SPARE * needed), _LEAST)
         if self._earlier or len(self._chunk) > _MOST_KEPT:
-            _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
-            _let_go()
             self._chunk, self._earlier = NOBODY, []
         while self._given:
             words[self._given.pop()] = 0
@@ -282,7 +271,8 @@ class Arenas:
         for number in self._given:
             self._chunks[number] = np.empty(self.room, np.int64)
             self.ids[number] = id(self._chunks[number])
-            spoil(self._chunks[number])
+            if CHECKS:
+                spoil(self._chunks[number])
         self._given.clear()
         return self.ids
 
@@ -303,32 +293,6 @@ def listed_of(delta: Delta, head: Sequence[Sequence[int]]) -> list[Array | None]
     return listed
 
 
-def _arena(words: int) -> Ints:
-    """Memory of so many words, or more: such as was there before, if nothing is left of what was made there.
-
-    The pages of it are there already, which else cost as much as what is written to them.
-    """
-    for _ in range(len(_spare)):
-        try:
-            chunk = _spare.pop()  # the last one that was used
-        except IndexError:  # somebody else was quicker
-            break
-        if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
-            return chunk
-        _spare.appendleft(chunk)
-    return np.empty(words, np.int64)
-
-
-def _let_go() -> None:
-    """Keep no more for later than `_MOST_SPARE` words: what was used longest ago goes, or has served nobody."""
-    with suppress(IndexError):  # somebody else was quicker
-        while sum(map(len, _spare)) > _MOST_SPARE:
-            _spare.popleft()
-
-
-_spare: deque[Ints] = deque()
-_MOST_SPARE = 1 << 22
-"""How many words are kept for later."""
 _MOST_KEPT = 1 << 14
 """How many words a route keeps for itself."""
 _NOBODY_ELSE, _OURS = 2, 3

@@ -13,6 +13,9 @@ from time import sleep
 from typing import Any, Protocol, TypeVar
 from weakref import ref
 
+import numpy as np
+
+from ivm.kernels.groups.seal import seal_offered
 from ivm.trace.columns.column import Array
 from ivm.trace.columns.growable import join_page
 from ivm.trace.columns.segment import Segment
@@ -111,11 +114,13 @@ class Marks(dict[State, Any]):
     """The states that were touched since the last seal, each with its mark, in the order in which they were touched.
 
     `lessons`: what the searches of the same work have met, for what they have searched to learn when it is sealed.
+    `offers`: where words of groups stand that kernels have stepped, which they seal together, before `seal` is called.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.lessons = Lessons()
+        self.offers: list[int] = []
 
     def add(self, states: Iterable[State]) -> None:
         """Mark those that are not marked yet; to be called before they are changed."""
@@ -130,6 +135,7 @@ class Marks(dict[State, Any]):
 
     def rollback(self, left: int = 0) -> None:
         """Undo what was done to all but the first `left` states, last one first; if none is left, nobody learns."""
+        self.offers.clear()
         if not left:
             self.lessons.clear()
         while len(self) > left:
@@ -142,6 +148,9 @@ class Marks(dict[State, Any]):
 
         `still`: see `State.is_still`.
         """
+        if self.offers:
+            seal_offered(np.array(self.offers, np.int64))
+            self.offers.clear()
         for state in reversed(self):
             state.is_still = still
             state.seal(upper, since)

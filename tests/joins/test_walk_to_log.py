@@ -9,7 +9,7 @@ import pytest
 
 from ivm.catalog.types import BIGINT, HUGEINT
 from ivm.dataflow.graph import Graph
-from ivm.kernels.groups.offer import IS_OFFERED, IS_OPEN
+from ivm.kernels.groups.offer import IS_OFFERED, OPEN
 from ivm.operators.ends import Feed, Sink
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.join import DeltaJoin, Path
@@ -261,7 +261,7 @@ def test_null_gets_a_mask_in_the_log(counted: Counted, keys: int | None) -> None
 
 
 @pytest.mark.parametrize("keys", [None, 1])
-@pytest.mark.parametrize("failing", [(ReduceLeg, "ended"), (SinkLeg, "ended"), (groups.Groups, "begun")])
+@pytest.mark.parametrize("failing", [(ReduceLeg, "ended"), (SinkLeg, "ended"), (groups.Groups, "has_ended")])
 def test_what_fails_behind_the_walk_is_taken_back(
     monkeypatch: pytest.MonkeyPatch, keys: int | None, failing: tuple[type, str]
 ) -> None:
@@ -367,10 +367,10 @@ def test_a_step_of_which_nobody_took_note_is_taken_back(monkeypatch: pytest.Monk
         case.commit()
         chain.graph.seal(case.time, case.time)
         with monkeypatch.context() as patched:
-            patched.setattr(groups.Groups, "begun", _interrupted)
+            patched.setattr(groups.Groups, "has_ended", _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 chain.graph.step({chain.source: ones(case)})
-            assert chain.reduces[0].groups.offer[IS_OPEN], "the kernel has begun it"
+            assert chain.reduces[0].groups.offer[OPEN], "the kernel has begun it"
         chain.graph.rollback()
         chain.step(ones(case))
         chain.seal()

@@ -1,10 +1,12 @@
 """What groups offer to the next step, so that a kernel begins it without asking Python: words of int64.
 
-VERSION is odd while the groups are written to: who reads without a lock reads again if it was, or has changed. IS_OPEN:
-whether a kernel has begun a step with what was offered, of which Python does not know yet. IS_OFFERED: whether what
-follows is there for a step of rows of one time, where no other one is open: TABLE, MEMORY, AFTER and ROOM are the `id`
-of arrays as `groups.step` takes them, the first being the BLOCK of the groups; CAPACITY is for how many cells there is
-room.
+VERSION is odd while the groups are written to: who reads without a lock reads again if it was, or has changed. OPEN:
+the address of the request with which a kernel has begun a step, at the time TIME, with what was offered, and which is
+no step like others so far; KNOWN_OPEN if somebody has seen that it has ended; 0 if there is none. IS_OFFERED: whether
+what follows is there for a step of rows of one time, where no other one is open: TABLE, MEMORY, AFTER and ROOM are the
+`id` of arrays as `groups.step` takes them, the first being the BLOCK of the groups; CAPACITY is for how many cells
+there is room. OWES: whether sealing takes more than `groups.seal` does: there are readers, or groups to be forgotten
+that they kept, or there is no group any more. SEALS: how often groups were sealed.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from ivm.kernels.memory.at import address_of, data_of, ints_at, length_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
-VERSION, IS_OPEN, IS_OFFERED, TABLE, MEMORY, AFTER, CAPACITY, ROOM = range(8)
-OFFER = 8
+VERSION, OPEN, IS_OFFERED, TABLE, MEMORY, AFTER, CAPACITY, ROOM, TIME, OWES, SEALS = range(11)
+OFFER = 11
+KNOWN_OPEN = 1
 
 
 @operation(types.void, types.int64, types.int64)
@@ -38,8 +41,8 @@ def _store_between(builder: Any, address: Any, value: Any) -> None:
 
 
 @part()
-def begin_offered(offer: Ints, request: Ints, rows: Word) -> bool:
-    """Begin a step of so many rows with what is offered; False, and nothing is done, if nothing is, or too little."""
+def begin_offered(offer: Ints, request: Ints, rows: Word, time: Word) -> bool:
+    """Begin a step of so many rows at a time with what is offered; False, and nothing is done, if that does not do."""
     if offer[IS_OFFERED] == 0:
         return False
     length = length_of(offer[MEMORY], 0)
@@ -47,12 +50,18 @@ def begin_offered(offer: Ints, request: Ints, rows: Word) -> bool:
         return False
     memory = ints_at(data_of(offer[MEMORY]), length)
     memory[PHASE], memory[CELLS], memory[EMPTIED], memory[ROWS], memory[TIMES] = UNTOUCHED, 0, 0, rows, 0
-    offer[IS_OPEN], offer[IS_OFFERED] = 1, 0
-    _store_between(address_of(offer), offer[VERSION] | 1)
+    offer[TIME], offer[OPEN], offer[IS_OFFERED] = time, address_of(request), 0
+    be_changing(offer)
     request[BLOCK], request[REQUEST_MEMORY], request[STAGE], request[AT] = offer[TABLE], offer[MEMORY], OPENING, 0
     request[REQUEST_AFTER], request[REQUEST_CAPACITY] = offer[AFTER], offer[CAPACITY]
     request[REQUEST_ROOM] = offer[ROOM]
     return True
+
+
+@part()
+def be_changing(offer: Ints) -> None:
+    """Something is about to be written."""
+    _store_between(address_of(offer), offer[VERSION] | 1)
 
 
 @part()

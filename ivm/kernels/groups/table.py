@@ -189,6 +189,12 @@ def fold_cells(block: Ints, memory: Ints, after: Ints) -> Word:
     A batch that has put no fields is taken back; one that was folded stays as it is. How many cells it has, less than
     zero by one more if it has left groups empty. Cost: one random access a cell.
     """
+    return fold(block, memory, after)
+
+
+@part()
+def fold(block: Ints, memory: Ints, after: Ints) -> Word:
+    """What `fold_cells` does."""
     if memory[PHASE] == OPENED:
         _undo(block, memory, after)
     if memory[PHASE] == PUT:
@@ -254,6 +260,12 @@ def _undo(block: Ints, memory: Ints, after: Ints) -> None:
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def release_empty(slots: Int32s, block: Ints) -> None:
     """Forget those of the groups in the given slots that are empty. Cost: one random access each."""
+    release(slots, block)
+
+
+@part()
+def release(slots: Int32s, block: Ints) -> None:
+    """What `release_empty` does."""
     width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
     parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
     shift = shift_of(directory)

@@ -31,7 +31,20 @@ from ivm.kernels.groups.step import (
 from ivm.kernels.memory.at import address_of, data_of, ints_at, length_of, words_at
 from ivm.kernels.memory.places import PLACES, REFERENCES, UNREADABLE, WORDS, are_readable
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.step.records import ASKS, ELSEWHERE, FIRST, GROUPS, IN, LENGTH, MARKED, OFFER, OUT_EDGE, REQUEST, TIMES
+from ivm.kernels.step.records import (
+    ASKS,
+    ELSEWHERE,
+    FIRST,
+    GROUPS,
+    IN,
+    LENGTH,
+    MARKED,
+    OFFER,
+    OUT_EDGE,
+    REQUEST,
+    TIME,
+    TIMES,
+)
 from ivm.kernels.step.records import DIFFS as EDGE_DIFFS
 from ivm.kernels.types import Ints
 
@@ -48,9 +61,10 @@ def reduce_rows(route: Ints, leg: Word, is_all: bool) -> Word:
         return np.int64(ELSEWHERE)
     if not are_readable(words_at(data_of(request[READS]), request[READ_COUNT], 2), sources):
         return np.int64(UNREADABLE)
-    if request[STAGE] == IDLE and (route[MARKED] == 0 or not begin_offered(offer, request, route[edge + LENGTH])):
+    rows, time = route[edge + LENGTH], route[TIME]
+    if request[STAGE] == IDLE and (route[MARKED] == 0 or not begin_offered(offer, request, rows, time)):
         return np.int64(ASKS)
-    if request[STAGE] == OPENING and not _are_rows_told(route[edge + LENGTH], request[MEMORY]):
+    if request[STAGE] == OPENING and not _are_rows_told(rows, request[MEMORY]):
         return np.int64(ASKS)
     request[DIFFS] = route[edge + EDGE_DIFFS]
     said = go_on(request, sources, np.int64(0))

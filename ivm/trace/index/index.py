@@ -134,7 +134,8 @@ class Index(IndexBlock):
         block[FINAL], block[LINKED] = block.item(STOP), NONE
         self._journal.clear()
         block[OWES] = chains.is_moving
-        self.make_notes()
+        if self._expected:
+            self.make_notes()
 
     def reserve(self, keys: float, died: Ints) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""

@@ -27,12 +27,13 @@ Found = TypeVar("Found")
 class Written(Generic[Form]):
     """Groups as their readers see them, with keys of `width` words; see `ivm.trace.keyed.groups.Groups`.
 
-    `offer` are words of which kernels know (see `ivm.kernels.groups.offer`).
+    `offer` are words of which kernels know (see `ivm.kernels.groups.offer`), which stand at `offer_at`.
     """
 
     def __init__(self, width: int, fields: Form) -> None:
         self.width = width
         self.offer: Ints = np.zeros(OFFER, np.int64)
+        self.offer_at: int = self.offer.ctypes.data
         self._view = self.offer.data
         self._store = empty_store(width, fields)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ivm.catalog.types import SqlType
 from ivm.kernels.groups.block import FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
-from ivm.kernels.groups.offer import IS_OFFERED, IS_OPEN, VERSION
+from ivm.kernels.groups.offer import IS_OFFERED, KNOWN_OPEN, OPEN, OWES, SEALS, TIME, VERSION
 from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
 from ivm.trace.columns.column import Array, Ints, readonly, readonly_times
@@ -38,7 +38,7 @@ _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
 _MOST_SPARE = 1 << 13
 """How many words of a step are kept for another one."""
-_pack = Struct("7q").pack_into
+_pack = Struct("6q").pack_into
 
 
 class Groups(Written[Form], State):
@@ -49,7 +49,8 @@ class Groups(Written[Form], State):
     beside them, so that any number of steps can be rolled back. `seal` forgets groups all of whose fields are zero.
 
     What a step has used is offered to the next one, the first of a commit: a kernel may begin that by itself, once the
-    groups are marked, and notes so; `begun` takes note of it.
+    groups are marked, and notes so. Such a step is open until a kernel seals it, with those of other groups; whoever
+    wants to know of it before, or to begin another one, has it `taken_over`.
     """
 
     def __init__(self, keys: Sequence[tuple[SqlType, bool]], fields: Form, dictionary: TextDictionary) -> None:
@@ -62,7 +63,12 @@ class Groups(Written[Form], State):
         self.expected = _SMALL
         """For how many cells a step that does not know better gets memory at first."""
         self._spare: Cells | None = None
-        self._offered, self._offers = NO_CELLS, False
+        self._offered, self._offers = NO_CELLS, 0
+
+    @property
+    def edition(self) -> int:  # type: ignore[override]  # it is told in words
+        """See `State.edition`."""
+        return self._view[SEALS]
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
@@ -98,6 +104,7 @@ class Groups(Written[Form], State):
 
     def begin(self, rows: int, times: Ints | int) -> Cells:
         """A step of so many rows whose times ascend, without cells so far. Its groups are written until `end`."""
+        self.taken_over()
         self._view[IS_OFFERED] = 0
         batch, self._spare = self._spare, None
         if batch is None or not batch.begin(rows, times, batch.memory):
@@ -108,15 +115,24 @@ class Groups(Written[Form], State):
         self._steps.append(batch)
         return batch
 
-    def begun(self, time: int) -> Cells | None:
-        """The step at a time that a kernel has begun with what was offered, if it has since this was last asked."""
-        if not self._view[IS_OPEN]:
+    def taken_over(self) -> Cells | None:
+        """The step that a kernel has begun with what was offered, like others from now on; None if none is open."""
+        view = self._view
+        if not view[OPEN]:
             return None
-        cells, self._spare = self._offered, None
-        cells.renew(time)
+        cells, self._spare, self._offers = self._offered, None, 1
+        cells.renew(view[TIME])
         self._steps.append(cells)
-        self._view[IS_OPEN] = 0
+        view[OPEN] = 0
         return cells
+
+    def has_ended(self, request: int) -> bool:
+        """Whether the step that is open was begun with the request at this address; it says so once."""
+        view = self._view
+        if view[OPEN] != request:
+            return False
+        view[OPEN] = KNOWN_OPEN
+        return True
 
     def is_last(self, cells: Cells) -> bool:
         """Whether these are the cells of the last step that is not taken back."""
@@ -124,7 +140,7 @@ class Groups(Written[Form], State):
 
     def offer_next(self) -> None:
         """Offer what the last step has used to that of the next commit; to be said of each that is sealed."""
-        self._offers = True
+        self._offers = 1
 
     def block(self) -> Ints:
         """The control block of kernels, until the next step, or `make_room`."""
@@ -160,9 +176,9 @@ class Groups(Written[Form], State):
     def rollback(self, mark: int) -> None:
         """Take back all steps but the first `mark`. Cost: a random access a cell."""
         self.version |= 1
-        if self._view[IS_OPEN]:
+        if self._view[OPEN]:
             undo_cells(self._store.block(), self._offered.memory, self._offered.after)
-            self._view[IS_OPEN] = 0
+            self._view[OPEN] = 0
         while len(self._steps) > mark:
             step, block = self._steps[-1], self._store.block()
             if isinstance(step, Cells):
@@ -174,9 +190,16 @@ class Groups(Written[Form], State):
         self.end()
 
     def seal(self, upper: int, since: int) -> None:
-        """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
+        """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps.
+
+        Where no group is left of many, everything is given back.
+        """
         view = self._view
+        if not self._steps and not view[OPEN] and not view[OWES]:
+            return  # a kernel has sealed it
+        self.taken_over()
         view[VERSION] |= 1
+        self._offers |= view[IS_OFFERED]
         view[IS_OFFERED] = 0
         if self._readers:
             self._keep_for_readers(self._last)
@@ -192,11 +215,14 @@ class Groups(Written[Form], State):
                 batch = NO_CELLS
         if batch is not NO_CELLS and batch.memory.size + batch.after.size <= _MOST_SPARE:
             self._spare = batch
+        view[SEALS] += len(self._steps) > 0  # before it can be called again, and finds nothing
         self._steps.clear()
         self.expected = 2 * touched + _SMALL
         if self._emptied and not self._readers:
             self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
-        self.edition += 1
+        if not len(self) and self.used > _SMALL and not self._emptied and not self._readers:
+            self._store = empty_store(self.width, self.fields)
+        view[OWES] = bool(self._readers or self._emptied)
         if self._offers:
             self._offer()
         self.end()
@@ -213,7 +239,9 @@ class Groups(Written[Form], State):
 
         To be called while nobody else steps. Size: the fields of each group that changes meanwhile, as they were.
         """
-        assert len(self._steps) == (self._last is not None), "the groups are no longer as they were sealed"
+        last = self._last
+        assert len(self._steps) == (last is not None), "the groups are no longer as they were sealed"
+        self._view[OWES] = 1  # from now on fields are kept for it before they change
         reader = GroupReader(self, as_of)
         self._readers.hold(reader)
         return reader
@@ -248,19 +276,20 @@ class Groups(Written[Form], State):
 
     def _offer(self) -> None:
         """Offer the spare cells to the next step, if they have room for its rows, of which nobody has anything."""
-        self._offers, cells = False, self._spare
+        self._offers, cells = 0, self._spare
         output = None if cells is None else cells.output
         if cells is None or output is None or not output.is_free():
             return
         self._offered = cells
         _pack(
-            self._view, 8 * IS_OPEN, 0, 1, id(self._store.counts), id(cells.memory), id(cells.after), len(cells.after),
+            self._view, 8 * IS_OFFERED, 1, id(self._store.counts), id(cells.memory), id(cells.after), len(cells.after),
             id(output.room),
         )  # fmt: skip
 
     @property
     def _last(self) -> Cells | None:
         """The open step whose cells are not folded into the groups yet, if there is one."""
+        self.taken_over()
         step = self._steps[-1] if self._steps else None
         return step if isinstance(step, Cells) and step.memory.item(PHASE) in (OPENED, PUT) else None
 
@@ -296,11 +325,9 @@ class Groups(Written[Form], State):
         store.block()
 
     def _release(self, most: int) -> None:
-        """Forget empty groups, about so many at most; give everything back where no group is left."""
+        """Forget empty groups, about so many at most."""
         while self._emptied and most > 0:
             slots = self._emptied[-1]
             release_empty(slots, self.block())
             self._emptied.pop()
             most -= len(slots)
-        if not len(self) and self.used > _SMALL and not self._emptied:
-            self._store = empty_store(self.width, self.fields)

@@ -352,9 +352,11 @@ class TableStore(Rows):
         else:
             source = Concatenation((StoredRows(columns, killed), births))
         if isinstance(times, int) or isinstance(died_at, int):
-            return self._delta(source, length, times, diffs)
+            return self._delta(source, length, times, diffs, is_mixed=True)
         each = np.concatenate([died_at, times])
-        return self._delta(source, length, each, diffs).take(np.argsort(each, kind="stable"))
+        return self._delta(source, length, each, diffs, is_mixed=True).take(np.argsort(each, kind="stable"))
 
-    def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
-        return Delta([Group(source)], self._layout, length, times, diffs)
+    def _delta(
+        self, source: Source, length: int, times: Ints | int, diffs: Ints | None, is_mixed: bool = False
+    ) -> Delta:
+        return Delta([Group(source)], self._layout, length, times, diffs, is_mixed)
