@@ -52,6 +52,7 @@ from ivm.trace.columns.exported import (
     Exported,
     array_at,
     memory_of,
+    one_batch,
     stride_of,
 )
 from ivm.trace.helpers import LARGE, side_by_side
@@ -222,13 +223,18 @@ class AsItIs:
         known.schema = schema  # the next batch has often the very same one, which is found out at once
         if rows_alone and known.extra:
             return None
-        if len(batches) == 1:
-            (batch,) = batches
-            addresses = known.look.at(batch)
-            if addresses is None:
+        if len(batches) != 1:
+            if any(known.look.at(each) is None for each in batches):
                 return None
-            return _parts(known, batch, addresses) if known.extra else (batch, None, None, addresses, False)
-        return _parts(known, data, None) if all(known.look.at(each) is not None for each in batches) else None
+            together = one_batch(data)
+            if together is None:
+                return _parts(known, data, None)
+            batches = [together]
+        (batch,) = batches
+        addresses = known.look.at(batch)
+        if addresses is None:
+            return None
+        return _parts(known, batch, addresses) if known.extra else (batch, None, None, addresses, False)
 
     def _plainly_taken(self, data: Any, rows_alone: bool) -> Taken | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
