@@ -29,6 +29,7 @@ from ivm.kernels.memory.exported import (
     CODES,
     DIFFS,
     FRESH,
+    KNOWN,
     KNOWN_AS,
     LONGS,
     LOOK,
@@ -51,6 +52,7 @@ from ivm.trace.columns.exported import (
     Exported,
     array_at,
     memory_of,
+    one_batch,
     stride_of,
 )
 from ivm.trace.helpers import LARGE, side_by_side
@@ -65,15 +67,13 @@ _PARTS = 4
 
 
 class _Dictionaries(NamedTuple):
-    """Dictionaries that are known to be well: which, int64 (columns, KNOWN_AS), and themselves, so that they stay. Each
-    has a number that no other ever has.
-
-    `idle`: what can be exported to beside what is known, and nobody uses just now.
+    """Dictionaries that are known to be well: which, int64 (columns, KNOWN_AS), where that lies, and themselves, so
+    that they stay. Each has a number that no other ever has.
     """
 
     known: Ints
+    address: int
     held: dict[int, pa.Array]
-    idle: list[Exported]
 
 
 class FirstLook:
@@ -86,7 +86,9 @@ class FirstLook:
     def __init__(self, tests: Ints) -> None:
         self._tests = tests
         self._coded = [(column, test[PLACE]) for column, test in enumerate(tests.tolist()) if test[LOOK] == CODES]
-        self._dictionaries = _Dictionaries(np.zeros((len(tests), KNOWN_AS), np.int64), {}, [])
+        known: Ints = np.zeros((len(tests), KNOWN_AS), np.int64)
+        self._dictionaries = _Dictionaries(known, known.ctypes.data, {})
+        self._idle: list[Exported] = []
 
     def at(self, batch: pa.RecordBatch) -> Ints | None:
         """Where the columns of a batch lie, in the order of the tests (see `Located`); None if it is to be looked
@@ -100,9 +102,10 @@ class FirstLook:
             return None
         dictionaries, rows = self._dictionaries, batch.num_rows
         try:
-            exported = dictionaries.idle.pop()
-        except IndexError:
+            exported = self._idle.pop()
+        except IndexError:  # others use those that there are
             exported = Exported(self._tests, dictionaries.known, np.zeros_like(dictionaries.known))
+        exported.words[KNOWN] = dictionaries.address
         addresses: Ints = np.empty((len(self._tests), WORDS), np.int64)
         batch._export_to_c(exported.address)
         if rows < LARGE:
@@ -113,7 +116,7 @@ class FirstLook:
             let_go(exported.words)
         if found == FRESH:
             self._remember(batch, dictionaries, exported.beside[-1], addresses)
-        dictionaries.idle.append(exported)
+        self._idle.append(exported)
         return None if found == CLOSER else addresses
 
     def _remember(self, batch: pa.RecordBatch, dictionaries: _Dictionaries, met: Ints, addresses: Ints) -> None:
@@ -127,7 +130,7 @@ class FirstLook:
                     known[column, NUMBER] = number = next(_numbers)
                     if addresses.item(column, WIDTH):  # no code is missing
                         addresses[column, SEEN] = number
-        self._dictionaries = _Dictionaries(known, held, [])
+        self._dictionaries = _Dictionaries(known, known.ctypes.data, held)
 
 
 @dataclass(slots=True)
@@ -220,13 +223,18 @@ class AsItIs:
         known.schema = schema  # the next batch has often the very same one, which is found out at once
         if rows_alone and known.extra:
             return None
-        if len(batches) == 1:
-            (batch,) = batches
-            addresses = known.look.at(batch)
-            if addresses is None:
+        if len(batches) != 1:
+            if any(known.look.at(each) is None for each in batches):
                 return None
-            return _parts(known, batch, addresses) if known.extra else (batch, None, None, addresses, False)
-        return _parts(known, data, None) if all(known.look.at(each) is not None for each in batches) else None
+            together = one_batch(data)
+            if together is None:
+                return _parts(known, data, None)
+            batches = [together]
+        (batch,) = batches
+        addresses = known.look.at(batch)
+        if addresses is None:
+            return None
+        return _parts(known, batch, addresses) if known.extra else (batch, None, None, addresses, False)
 
     def _plainly_taken(self, data: Any, rows_alone: bool) -> Taken | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""

@@ -112,9 +112,9 @@ class Intake:
         relations), a list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps
         and decimals may be texts, see `from_texts`. Column names are case-insensitive; casts are those of `exact_cast`.
         A struct is its fields: `a` of `s` is the column `s_a`.
-        Arrow's own arrays are kept as they are, not copied; nobody may write to the memory that they share. All else is
-        copied. With `keys_only` the columns of the primary key alone are needed and returned; others may be there and
-        are not looked at.
+        Arrow's own arrays are kept as they are, not copied, but for few rows in small pieces; nobody may write to the
+        memory that they share. All else is copied. With `keys_only` the columns of the primary key alone are needed and
+        returned; others may be there and are not looked at.
 
         Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type
         or a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: that

@@ -28,24 +28,11 @@ def consolidate(delta: Delta, types: Sequence[SqlType], compared: Sequence[Colum
         return None if delta.diffs is not None and delta.diffs[0] == 0 else delta
     times = None if isinstance(delta.times, int) else delta.times
     columns = delta.columns() if compared is None else compared
-    if _is_update(delta) and any(map(_are_plainly_different, columns)):
-        return delta
     rows, sums = merge_equal(columns, types, len(delta), delta.diffs, times)
     if len(rows) == 0:
         return None
     merged = delta if len(rows) == len(delta) else delta.take(rows)
     return merged.with_diffs(one_each(sums))
-
-
-def _is_update(delta: Delta) -> bool:
-    """Whether one row goes and one comes."""
-    return len(delta) == 2 and delta.diffs is not None and bool(delta.diffs[0] * delta.diffs[1] < 0)
-
-
-def _are_plainly_different(column: Column) -> bool:
-    """Whether two values differ that are words, none of which may be NULL, and equal only if they are the same."""
-    values = column.values
-    return column.valid is None and values.ndim == 1 and values.dtype.kind != "f" and bool(values[0] != values[1])
 
 
 def one_each(diffs: Ints) -> Ints | None:

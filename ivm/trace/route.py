@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from struct import Struct
 from sys import getrefcount
@@ -45,7 +43,7 @@ Listed = Sequence[Array | None]
 """Of each group its places and its references, then times and diffs; None where there are none."""
 MOST_FOUND = 1 << 17
 """How many rows a look-up finds at once, unless those of one key are more."""
-_LEAST, _SMALL, _SPARE = 1 << 10, 1 << 12, 4
+_LEAST, _SPARE = 1 << 10, 4
 _pack = Struct("8q").pack_into
 
 
@@ -154,11 +152,8 @@ class Route:
 
     def _memory(self) -> Ints:
         """Memory for a walk, where somebody still has something of what the last one made."""
-        room = self.room
-        if room <= _MOST_KEPT:
-            return np.empty(room, np.int64)
-        self.is_used = True
-        return _arena(room)
+        self.is_used |= self.room > _MOST_KEPT
+        return np.empty(self.room, np.int64)
 
     def take(self, chunk: Ints) -> None:
         """Have the memory of a walk that `walk_ahead` has begun."""
@@ -186,7 +181,7 @@ class Route:
 
     def more_memory(self) -> None:
         """Memory for what the walk lacks it for."""
-        chunk = _arena(max(self.words.item(WANTED), self.room))
+        chunk: Ints = np.empty(max(self.words.item(WANTED), self.room), np.int64)
         spoil(chunk)
         self._earlier.append(self._chunk)
         self._chunk, self.is_used = chunk, True
@@ -220,8 +215,6 @@ class Route:
                 room = needed + (needed >> 2)
             self.room = max(min(room, _SPARE * needed), _LEAST)
         if self._earlier or len(self._chunk) > _MOST_KEPT:
-            _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
-            _let_go()
             self._chunk, self._earlier = NOBODY, []
         while self._given:
             words[self._given.pop()] = 0
@@ -300,32 +293,6 @@ def listed_of(delta: Delta, head: Sequence[Sequence[int]]) -> list[Array | None]
     return listed
 
 
-def _arena(words: int) -> Ints:
-    """Memory of so many words, or more: such as was there before, if nothing is left of what was made there.
-
-    The pages of it are there already, which else cost as much as what is written to them.
-    """
-    for _ in range(len(_spare)):
-        try:
-            chunk = _spare.pop()  # the last one that was used
-        except IndexError:  # somebody else was quicker
-            break
-        if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
-            return chunk
-        _spare.appendleft(chunk)
-    return np.empty(words, np.int64)
-
-
-def _let_go() -> None:
-    """Keep no more for later than `_MOST_SPARE` words: what was used longest ago goes, or has served nobody."""
-    with suppress(IndexError):  # somebody else was quicker
-        while sum(map(len, _spare)) > _MOST_SPARE:
-            _spare.popleft()
-
-
-_spare: deque[Ints] = deque()
-_MOST_SPARE = 1 << 22
-"""How many words are kept for later."""
 _MOST_KEPT = 1 << 14
 """How many words a route keeps for itself."""
 _NOBODY_ELSE, _OURS = 2, 3

@@ -301,16 +301,16 @@ def _living(codes: Array, times: Ints, diffs: Ints, since: int) -> Bools:
 
 
 class _Compaction:
-    """A log that is made anew aside, of what was sealed when it began and then of what has been appended since."""
+    """A log that is made anew aside: merged, of what was settled when it began, and then of what follows that."""
 
     def __init__(self, sealed: Sealed) -> None:
-        self._columns, times, diffs = sealed.updates.part(0, sealed.length)
+        self._begun = sealed.settled
+        self._columns, times, diffs = sealed.updates.part(0, self._begun)
         self.is_distinct = sealed.shows_all
         self._since = sealed.since
         self._times = times
         told_apart = None if sealed.shows_all else times
-        self._merge = EqualRows(self._columns, sealed.types, sealed.length, diffs, told_apart, sealed.since)
-        self._begun = sealed.length
+        self._merge = EqualRows(self._columns, sealed.types, self._begun, diffs, told_apart, sealed.since)
         self._copied = 0
         self.made = Updates(sealed.types)
         self.kept = 0
@@ -326,18 +326,21 @@ class _Compaction:
 
     def work(self, sealed: Sealed, fuel: int) -> bool:
         """Go on for so many rows; whether all that is sealed is in `made` now."""
-        if self._merge.done < self._begun:
-            self._merge.add(fuel)
+        merge, made, before = self._merge, self.made, self._merge.done
+        merge.add(fuel)
+        fuel -= merge.done - before
+        if merge.done < self._begun or not fuel:
             return False
-        if self._copied < self._merge.count:
-            rows, sums = self._merge.found(self._copied, self._copied + fuel)
+        if self._copied < merge.count:
+            rows, sums = merge.found(self._copied, self._copied + fuel)
             times = np.maximum(self._times[rows], self._since)
-            self.made.append([c.take(rows) for c in self._columns], times, sums, len(rows))
-            self._copied += fuel
-            self.kept = self.made.length
-            return False
-        start = self._begun + self.made.length - self.kept
+            made.append([c.take(rows) for c in self._columns], times, sums, len(rows))
+            copied = min(fuel, merge.count - self._copied)
+            self._copied, fuel, self.kept = self._copied + copied, fuel - copied, made.length
+            if self._copied < merge.count:
+                return False
+        start = self._begun + made.length - self.kept
         end = min(start + fuel, sealed.length)
         columns, times, diffs = sealed.updates.part(start, end)
-        self.made.append(columns, times, diffs, end - start)
+        made.append(columns, times, diffs, end - start)
         return end == sealed.length

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from unittest.mock import Mock
+from unittest.mock import create_autospec
 
 import numpy as np
 import pyarrow as pa
@@ -239,8 +239,8 @@ def test_in_parts_where_little_is_found_at_once(monkeypatch: pytest.MonkeyPatch,
 
 def test_memory_that_walks_needed_is_there_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large deltas and small ones by turns: also what look-ups take for themselves alone is remembered."""
-    taken, met = Mock(side_effect=route._arena), 0
-    monkeypatch.setattr(route, "_arena", taken)
+    taken, met = create_autospec(route.Route.more_memory, side_effect=route.Route.more_memory), 0
+    monkeypatch.setattr(route.Route, "more_memory", taken)
     for seed in range(30):
         case = Case(seed)
         case.commit()
@@ -257,7 +257,6 @@ def test_memory_that_walks_needed_is_there_for_the_next(monkeypatch: pytest.Monk
 def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route, "_LEAST", 1)
     monkeypatch.setattr(route, "_SPARE", 0)
-    monkeypatch.setattr(route, "_MOST_SPARE", 0)
     assert compare(25) > 300
 
 

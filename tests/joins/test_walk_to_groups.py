@@ -119,7 +119,7 @@ def taken_back(delta: Delta, time: int) -> Delta:
 def want_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have walks, groups and all that grows begin without memory."""
     for where, name, value in (
-        (route, "_LEAST", 1), (route, "_SPARE", 0), (route, "_MOST_SPARE", 0), (groups, "_SMALL", 0),
+        (route, "_LEAST", 1), (route, "_SPARE", 0), (groups, "_SMALL", 0),
         (groups, "_MOST_SPARE", 0), (group_table, "_SMALLEST", 2), (group_table, "_LARGEST", 2), (growable, "_START", 1),
     ):  # fmt: skip
         monkeypatch.setattr(where, name, value)

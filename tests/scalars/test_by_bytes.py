@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ivm.render.scalars.by_bytes import function_of, functions_in
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
-from ivm.trace.columns.batch import Batch, Reader, Readers, TextHabit
+from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta, Group, concat_deltas, delta_of, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
 from tests.scalars.oracle import column_of, duckdb_rows, is_compiled, program_of, python_of
@@ -94,15 +93,8 @@ def encoded(rows: list[str | None], encoding: str) -> pa.ChunkedArray:
     return pa.chunked_array(chunks)
 
 
-class Always(TextHabit):
-    def by_bytes(self, texts: Callable[[], Sequence[pa.Array]], light: bool) -> bool:
-        return True
-
-
 def batch_of(rows: list[str | None], encoding: str, dictionary: TextDictionary) -> Batch:
-    reader = Reader(VARCHAR, dictionary)
-    reader.habit = Always()
-    return Batch(pa.table([encoded(rows, encoding)], names=["c0"]), Readers([reader]))
+    return Batch(pa.table([encoded(rows, encoding)], names=["c0"]), Readers([Reader(VARCHAR, dictionary)]))
 
 
 def delta_over(batch: Batch, refs: Any = None) -> Delta:
@@ -177,43 +169,14 @@ def test_equal_expressions_are_one_function() -> None:
     assert (first[0], second[0]) == (0, 7)
 
 
-def test_texts_that_come_again_get_codes_for_costly_functions() -> None:
-    """And light ones need none."""
-    dictionary = TextDictionary()
-    reader = Reader(VARCHAR, dictionary)
-    few = pa.table([pa.chunked_array([[f"value {i % 9}" for i in range(1000)]])], names=["c0"])
-    many = pa.table([pa.chunked_array([[f"value {i}" for i in range(1000)]])], names=["c0"])
-    context = Context(dictionary)
-    found = (
-        function_of(call("like", BOOLEAN, TEXT, "%7%"), context),
-        function_of(call("left", VARCHAR, TEXT, 3), context),
-    )
-    assert found[0] is not None
-    assert found[1] is not None
-    costly, light = found[0][1], found[1][1]
-    assert Batch(few, Readers([reader])).computes(0, [light])
-    assert not Batch(few, Readers([reader])).computes(0, [costly])
-    assert Batch(many, Readers([Reader(VARCHAR, dictionary)])).computes(0, [costly])
-    batch = Batch(few, Readers([reader]))
-    assert int(batch.column((0, costly)).values.sum()) == 111
-    assert 0 in batch._made
-    assert not batch.computes(0, [light])
-
-
-def test_codes_that_somebody_else_wants_are_used() -> None:
-    dictionary = TextDictionary()
-    reader = Reader(VARCHAR, dictionary)
-    context = Context(dictionary)
+def test_codes_that_somebody_else_has_wanted_are_used() -> None:
+    context = Context(TextDictionary())
     found = function_of(call("left", VARCHAR, TEXT, 3), context)
     assert found is not None
-    tables = [pa.table([pa.chunked_array([[f"{n} {i}" for i in range(10)]])], names=["c0"]) for n in range(40)]
-    ways = []
-    for table in tables:
-        batch = Batch(table, Readers([reader]))
-        ways.append(batch.computes(0, [found[1]]))
-        batch.column(0)
-    assert ways[:2] == [True, False]
-    assert ways.count(True) == 3
+    batch = batch_of([f"{number} times" for number in range(10)], "string", context.dictionary)
+    assert batch.computes(0, [found[1]])
+    batch.column(0)
+    assert not batch.computes(0, [found[1]])
 
 
 def test_deltas_in_a_row_compute_each_at_its_source() -> None:

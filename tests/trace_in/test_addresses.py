@@ -125,12 +125,39 @@ def test_texts_have_the_same_codes_read_where_they_lie(
     assert (column.valid is None) is (expected.valid is None)
 
 
-def test_columns_in_several_pieces_are_nowhere() -> None:
-    pieces = pa.chunked_array([pa.array([1, 2]), pa.array([3])])
+def test_columns_in_several_large_pieces_are_nowhere() -> None:
+    pieces = pa.chunked_array([np.arange(4096), np.arange(7)])
     batch = Batch(pa.table({"a": pieces}), Readers([Reader(BIGINT, DICTIONARY)]))
     assert batch.places([])[0, STRIDE] == 0
     assert batch.places([0])[0, ADDRESS] == batch.column(0).values.ctypes.data
-    assert batch.column(0).values.tolist() == [1, 2, 3]
+    assert batch.column(0).values.tolist() == [*range(4096), *range(7)]
+
+
+def test_small_pieces_are_put_together() -> None:
+    """Where that can be: two dictionaries of 100 texts each are none of codes of one byte."""
+    fields = Field("a", BIGINT), Field("b", VARCHAR, nullable=False)
+    for count, is_one in ((2, True), (100, False)):
+        texts = [[f"{piece} {number}" for number in range(count)] for piece in (0, 1)]
+        coded = pa.dictionary(pa.int8(), pa.string())
+        table = pa.table(
+            {
+                "a": pa.chunked_array(
+                    [pa.array(range(count)), pa.array([], pa.int64()), pa.array([None] * count, pa.int64())]
+                ),
+                "b": pa.chunked_array([pa.array(each).cast(coded) for each in texts]),
+            }
+        )
+        taken = AsItIs(fields).taken(table)
+        assert taken is not None
+        rows, _, _, addresses, _ = taken
+        assert (addresses is not None) is is_one
+        readers = Readers([Reader(field.type, DICTIONARY) for field in fields])
+        for batch in (Batch(rows, readers, addresses), Batch(table, readers)):
+            assert batch.places([])[0, STRIDE] == (8 if is_one else 0)
+            columns = [batch.column(0), batch.column(1)]
+            assert columns[0].valid is not None
+            assert columns[0].values[columns[0].valid].tolist() == [*range(count)]
+            assert DICTIONARY.now().strings(columns[1].values) == texts[0] + texts[1]
 
 
 def test_values_that_are_not_aligned_are_copied() -> None:

@@ -11,7 +11,6 @@ from ivm.trace.text.texts import Texts
 
 class Function:
     type = BOOLEAN
-    light = True
     memo: Ints | None = None
 
     def of_texts(self, texts: Texts) -> Column:

@@ -38,8 +38,6 @@ TYPES = [pa.string(), pa.large_string(), *(pa.dictionary(each, pa.string()) for 
 class Remembered:
     """How long texts are, or whether they are long, remembered by code."""
 
-    light = False
-
     def __init__(self, dictionary: TextDictionary, type_: SqlType) -> None:
         self.type = type_
         self._dictionary = dictionary

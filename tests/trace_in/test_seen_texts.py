@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ TEXTS = ["", "a", "é", "a long text of many bytes", "b"]
 
 class Length:
     type = BIGINT
-    light = True
     memo = None
     calls = 0
 
@@ -52,6 +52,19 @@ class First(Length):
 
 def table_of(array: pa.Array) -> pa.Table:
     return pa.table([array], names=["x"])
+
+
+def reading(array: pa.DictionaryArray, dictionary: TextDictionary) -> Callable[[int, int], Batch]:
+    """What makes batches of parts of an array, as they come to a table one after the other."""
+    whole, readers = pa.record_batch([array], names=["x"]), Readers([Reader(VARCHAR, dictionary)])
+    look = first_look(whole.schema, [(0, Field("x", VARCHAR))])
+    assert look is not None
+
+    def read(begin: int, count: int) -> Batch:
+        part = whole.slice(begin, count)
+        return Batch(part, readers, look.at(part))
+
+    return read
 
 
 @given(data=st.data())
@@ -97,23 +110,20 @@ def test_codes_and_values_of_any_arrays(data: Any) -> None:
 
 def test_a_dictionary_is_looked_at_once_when_so_many_rows_have_come() -> None:
     dictionary = TextDictionary()
-    reader = Reader(VARCHAR, dictionary)
     whole = pa.array([f"text {i}" for i in range(20)]).dictionary_encode()
-    length = Length()
+    read, length = reading(whole, dictionary), Length()
     for begin in range(20):
-        column = reader.compute([whole.slice(begin, 1)], length)
-        assert column.values.tolist() == [len(f"text {begin}")]
+        assert read(begin, 1).column((0, length)).values.tolist() == [len(f"text {begin}")]
     assert length.calls == 9 + 1
     before = len(dictionary)
-    assert reader.read([whole]).values.tolist() == to_column(whole, VARCHAR, dictionary).values.tolist()
+    assert read(0, 20).column(0).values.tolist() == to_column(whole, VARCHAR, dictionary).values.tolist()
     assert len(dictionary) == before + 20
 
 
 def test_codes_that_are_remembered_are_told() -> None:
     dictionary = TextDictionary()
-    reader = Reader(VARCHAR, dictionary)
-    arrays = [pa.array(["x", "y"]).dictionary_encode()]
-    codes = {*reader.read(arrays).values.tolist(), *reader.compute(arrays, First(dictionary)).values.tolist()}
+    read = reading(pa.array(["x", "y"]).dictionary_encode(), dictionary)
+    codes = {code for each in (0, (0, First(dictionary))) for code in read(0, 2).column(each).values.tolist()}
     told = {code for memo in dictionary.memos for part in memo.codes() for code in part.tolist()}
     assert told == codes
 

@@ -119,7 +119,7 @@ def _nulls(array: Any, rows: Any) -> Any:
 @part()
 def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
     """Where the values of an array lie, if they lie side by side, aligned."""
-    place[STRIDE] = place[SEEN] = place[PIECES] = place[OFFSET_BYTES] = 0
+    place[STRIDE] = place[SEEN] = place[WIDTH] = place[PIECES] = place[OFFSET_BYTES] = 0
     if stride != 0:
         buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
         address = _word(buffers, 1) + stride * offset

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from ivm.catalog.types import BOOLEAN, VARCHAR, Kind, Physical
-from ivm.render.scalars.bodies.texts import is_light, native_of
+from ivm.render.scalars.bodies.texts import native_of
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.scratch import is_remembered, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
@@ -116,10 +116,9 @@ _TEXT = Column(0, VARCHAR)
 class NativeFunction:
     """Natives one after the other, the last of which gives what the expression is; see `ivm.trace.columns.computed`."""
 
-    def __init__(self, scalar: Scalar, run: Native, light: bool, context: Context) -> None:
+    def __init__(self, scalar: Scalar, run: Native, context: Context) -> None:
         self.scalar = scalar
         self.type = scalar.type
-        self.light = light
         self._run = run
         self._context = context
 
@@ -149,7 +148,6 @@ class NullTest:
     """Whether a text is NULL."""
 
     type = BOOLEAN
-    light = True
     memo = None
 
     def of_texts(self, texts: Texts) -> Values:
@@ -173,14 +171,13 @@ def function_of(scalar: Scalar, context: Context) -> tuple[int, Function] | None
         if isinstance(text, Column) and text.type.kind is Kind.VARCHAR:
             return text.index, context.shared("is_null", NullTest)
         return None
-    chain = _chain(scalar)
-    if chain is None:
+    run = _chain(scalar)
+    if run is None:
         return None
-    run, light = chain
     (index,) = columns_of(scalar)
     # Of column 0 instead, whether or not this can be NULL.
     key = rewrite(scalar, lambda part: _TEXT if isinstance(part, Column) else part)
-    return index, context.shared(key, lambda: NativeFunction(key, run, light, context))
+    return index, context.shared(key, lambda: NativeFunction(key, run, context))
 
 
 def _moved(scalar: Scalar, columns: Mapping[Scalar, Column], width: int, more: int) -> Scalar:
@@ -218,16 +215,13 @@ def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dic
     return {index: functions for index, functions in found.items() if index not in read}
 
 
-def _chain(call: Call) -> tuple[Native, bool] | None:
-    """What computes the function of the bytes of its column, and whether it is light; None if nothing does."""
+def _chain(call: Call) -> Native | None:
+    """What computes the function of the bytes of its column; None if nothing does."""
     run = native_of(call)
     if run is None:
         return None
     inner = next(arg for arg in call.args if not isinstance(arg, Literal))
     if isinstance(inner, Column):
-        return run, is_light(call)
-    before = _chain(inner) if isinstance(inner, Call) else None
-    if before is None:
-        return None
-    first, light = before
-    return lambda texts: run(first(texts)), light and is_light(call)
+        return run
+    first = _chain(inner) if isinstance(inner, Call) else None
+    return None if first is None else lambda texts: run(first(texts))

@@ -25,7 +25,6 @@ class ScratchTexts:
     """Texts of the database by their codes in a scratch, read as a function of the column that they stand in."""
 
     type = VARCHAR
-    light = True
     memo = None
 
     def __init__(self, dictionary: TextDictionary, database: TextDictionary) -> None:

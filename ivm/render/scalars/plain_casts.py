@@ -26,7 +26,6 @@ _LOAD = 1 << 12
 class PlainCast:
     """A cast as a `TextFunction`, which has no value of what Arrow does not read. Whoever asks knows of another way."""
 
-    light = False
     memo = None
 
     def __init__(self, type: SqlType) -> None:

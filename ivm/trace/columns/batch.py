@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,92 +18,42 @@ from ivm.trace.columns.few_texts import MOST_ROWS, WantedTexts
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.text.seen_texts import SeenTexts, seen_texts
+from ivm.trace.text.seen_texts import MOST_TEXTS, SeenTexts
 from ivm.trace.text.texts import Texts
-
-_PATIENCE = 16
-_LOOKED_AT = 256
-
-
-class TextHabit:
-    """What was seen of a column's batches.
-
-    Functions of its text are computed from its bytes, unless
-
-    * somebody else wanted its codes, in one of the last 16 batches, though there was a choice: they cost but once;
-    * a string costs more than to look it up in the dictionary, and strings come again and again: more than half of 256
-      that are looked at, in one of 16 batches of many rows, are there twice. Each distinct one is then computed once in
-      all time.
-    """
-
-    __slots__ = ("_encoded", "_looked", "_repeats")
-
-    def __init__(self) -> None:
-        self._encoded = 0
-        self._looked = 0
-        self._repeats = False
-
-    def by_bytes(self, texts: Callable[[], Sequence[pa.Array]], light: bool) -> bool:
-        """Whether functions of the next batch's texts, `light` ones or not, are to be computed from the bytes."""
-        if self._encoded:
-            self._encoded -= 1
-            return False
-        if light:
-            return True
-        arrays = texts()
-        if arrays and isinstance(arrays[0], pa.DictionaryArray):
-            return True
-        if not self._looked:
-            self._looked, self._repeats = _PATIENCE, _repeats(arrays)
-        self._looked -= 1
-        return not self._repeats
-
-    def encoded(self) -> None:
-        """The last batch got codes although it was to be read by its bytes."""
-        self._encoded = _PATIENCE
 
 
 class Reader:
-    """`to_column` for one column, array after array. `habit`: what is known of its text, if that is what it holds."""
+    """`to_column` for one column, array after array."""
 
     def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
         self.type = type
         self._dictionary = dictionary
         self._seen: SeenTexts | None = None
-        self.habit = TextHabit()
 
-    def read(self, arrays: Sequence[pa.Array], number: int = 0) -> Column:
-        """Arrays, one after the other, as a column; see `to_column`. `number`: by which their dictionary is known."""
-        if len(arrays) != 1:
-            return concat([self.read([each]) for each in arrays] or [empty_column(self.type.physical)])
-        (only,) = arrays
-        seen = self._seen_in(only, number) if self.type.kind is Kind.VARCHAR else None
-        return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
+    def read(self, arrays: Sequence[pa.Array]) -> Column:
+        """Arrays, one after the other, as a column; see `to_column`."""
+        read = [to_column(each, self.type, self._dictionary) for each in arrays]
+        return concat(read or [empty_column(self.type.physical)])
 
     def encode(self, data: Array, offsets: Array) -> Column:
         """The codes of texts, none of which is NULL; see `text_buffers`."""
         return Column(self._dictionary.encode_parts(data, offsets))
 
-    def compute(self, arrays: Sequence[pa.Array], function: TextFunction, number: int = 0) -> Column:
-        """A function of texts, from their bytes; see `compute`. `number`: by which their dictionary is known."""
-        seen = self._seen_in(arrays[0], number) if len(arrays) == 1 else None
-        return compute(arrays, function) if seen is None else seen.values_of(arrays[0], function)
-
-    def known(self, place: Sequence[int], rows: int, function: TextFunction | None = None) -> Column | None:
-        """The codes of so many texts at a place, or values of a function, if their dictionary is the one met last."""
-        address, _, number, width, *_ = place
-        seen = self._seen
-        return None if seen is None or seen.number != number else seen.known(function, address, width, rows)
-
-    def _seen_in(self, array: pa.Array, number: int) -> SeenTexts | None:
-        """What is known of the dictionary of an array, if that is worth something."""
-        seen = seen_texts(self._seen, array, self._dictionary)
-        if seen is None:
+    def seen(
+        self, rows: ArrowRows, index: int, place: Sequence[int], function: TextFunction | None = None
+    ) -> Column | None:
+        """The codes of column `index` of rows, or values of a function of its texts, by what is known of the dictionary
+        that they came with; None where it is not known where codes lie, or that is not worth it.
+        """
+        number, seen = 0 if place[STRIDE] else place[SEEN], self._seen
+        if not number or (function is None and self.type.kind is not Kind.VARCHAR):
             return None
-        if number:
-            seen.number = number
-        self._seen = seen
-        return seen if seen.is_worth(len(array)) else None
+        if seen is None or seen.number != number:
+            texts = rows.column(index).dictionary
+            if len(texts) > MOST_TEXTS:
+                return None
+            seen = self._seen = SeenTexts(number, texts, self._dictionary)
+        return seen.read(place[ADDRESS], place[WIDTH], rows.num_rows, function)
 
 
 class Readers:
@@ -138,7 +88,6 @@ class Batch(Source):
         self._is_mine = False
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
-        self._by_bytes: dict[int, bool] = {}
         self._room: Ints | None = None
 
     def __len__(self) -> int:
@@ -214,17 +163,11 @@ class Batch(Source):
         return places
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
-        """See `Source.computes`: if they are computed already, or the bytes are to be read (see `TextHabit`)."""
+        """See `Source.computes`: if they are computed already, or nobody has wanted codes of the texts."""
         wanted, places = self._readers.wanted, self._places
         if wanted is not None and places is not None and self._room is not None and places.item(index, STRIDE):
             return wanted.numbering if all(self._is_told(places, index, each) for each in functions) else 0
         if index in self._made:
-            return 0
-        light = there = True
-        for function in functions:
-            light &= function.light
-            there = there and (index, function) in self._made
-        if not there and not self._reads_bytes(index, light):
             return 0
         return 1 if wanted is None else wanted.numbering
 
@@ -239,13 +182,10 @@ class Batch(Source):
         stride, validity, size = place[STRIDE], place[VALIDITY], place[OFFSET_BYTES]
         if stride and not validity:
             return self._there(place, reader.type.physical)
-        if self._by_bytes.get(index):
-            reader.habit.encoded()
         if not stride and size and not place[WIDTH]:
             return reader.encode(*texts_at(place[ADDRESS], size, place[BYTES], len(self)))
-        number = 0 if stride else validity
-        known = reader.known(place, len(self)) if number else None
-        return reader.read(self._arrays(index), number) if known is None else known
+        seen = reader.seen(self.rows, index, place)
+        return reader.read(self._arrays(index)) if seen is None else seen
 
     def _there(self, place: Sequence[int], physical: Physical) -> Column:
         """Values that lie at a place, none of which is NULL."""
@@ -269,39 +209,21 @@ class Batch(Source):
             if there[STRIDE] and not there[VALIDITY]:
                 return self._there(there, function.type.physical)
         place = self._place(index)
-        if index not in self._made and not place[STRIDE] and self._reads_bytes(index, function.light):
+        if index not in self._made and not place[STRIDE]:
             reader = self._readers.each[index]
             if place[OFFSET_BYTES] and not place[WIDTH]:
                 data, offsets = texts_at(place[ADDRESS], place[OFFSET_BYTES], place[BYTES], len(self))
                 return function.of_texts(Texts(readonly(data), readonly(offsets[:-1]), readonly(offsets[1:])))
-            number = place[SEEN]
-            known = reader.known(place, len(self), function) if number else None
-            return reader.compute(self._arrays(index), function, number) if known is None else known
+            seen = reader.seen(self.rows, index, place, function)
+            return compute(self._arrays(index), function) if seen is None else seen
         return function.of_codes(self.column(index))
-
-    def _reads_bytes(self, index: int, light: bool) -> bool:
-        known = self._by_bytes.get(index)
-        if known is None:
-            habit = self._readers.each[index].habit
-            few = len(self) <= MOST_ROWS  # of so few it is not worth finding out whether they repeat
-            known = self._by_bytes[index] = habit.by_bytes(lambda: self._arrays(index), light or few)
-        return known
 
     def take(self, rows: Ints) -> Batch:
         """The batch of the rows at `rows`."""
         taken = Batch(self.rows.take(numbers_from(rows)), self._readers)
         taken._made = {index: column.take(rows) for index, column in self._made.items()}
-        taken._by_bytes = dict(self._by_bytes)
         return taken
 
 
 def _arrays(column: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-
-
-def _repeats(arrays: Sequence[pa.Array]) -> bool:
-    if not arrays:
-        return False
-    texts = arrays[0]
-    sample = texts[:: max(1, len(texts) // _LOOKED_AT)]
-    return 2 * len(sample.unique()) < len(sample)

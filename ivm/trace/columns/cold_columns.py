@@ -28,8 +28,6 @@ _READ, _SCATTERED = 16, 1 << 8
 """Rows of which each text is read by itself; and those that are read where they lie at all."""
 _LET_GO = 4
 """How many batches of which a copy was made are let go of at once."""
-_SLICED = 4
-"""Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
 
 
 class ColdColumns:
@@ -155,8 +153,8 @@ class ColdColumns:
         return pa.table({str(index): self._copied(index, rows) for index in self._places})
 
     def gather(self, index: int, rows: Array | slice) -> Column:
-        """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place, a slice
-        of one batch of it is not copied; else a gather for each batch that the rows lie in, and text is encoded.
+        """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place; else a
+        gather for each batch that the rows lie in, and text is encoded.
         """
         if is_readable(self._types[index]):
             return self._read(index, rows)
@@ -294,8 +292,7 @@ class ColdColumns:
         begin, end = rows.start, min(rows.stop, self.batches.pieces.rows)
         if begin >= end:
             return empty_column(self._types[index].physical)
-        found = column.slice(begin, end, self.batches.batches[self.batches.pieces.piece_of(begin)])
-        return column.gather(np.arange(begin, end)) if found is None else found
+        return column.gather(np.arange(begin, end))
 
     def _readable(self, index: int) -> InPlace:
         """A column over all batches; those in a form that cannot be read in place are made anew. So are all that have
@@ -333,8 +330,6 @@ class ColdColumns:
         return concat([to_column(array, wanted, self._dictionary) for array in arrays])
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
-        if len(rows) <= _SLICED:
-            return [self.cell(index, row) for row in rows.tolist()]
         return [self._array(number, index).take(numbers_from(inside)) for number, inside in self._by_batch(rows)]
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:

@@ -19,13 +19,9 @@ MOST_KEPT = 4
 
 
 class TextFunction(Protocol):
-    """A function of one text, known by its identity; it has a value, of the `type`, of every string.
-
-    `light`: it costs less than to look the string up in a dictionary, for every string.
-    """
+    """A function of one text, known by its identity; it has a value, of the `type`, of every string."""
 
     type: SqlType
-    light: bool
 
     @property
     def memo(self) -> Ints | None:

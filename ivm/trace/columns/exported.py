@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from ivm.trace.columns.column import DTYPES, Array, Ints
 from ivm.trace.columns.in_place import is_readable
 
 PAGE = 1 << 12
+_FEW, _SMALL = 1 << 16, 1 << 11
+"""So many rows in several pieces are put together, if the pieces have less than so many on average."""
 _OFFSETS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 Each = TypeVar("Each")
 
@@ -81,10 +84,16 @@ def taken_from(idle: list[Each]) -> Each | None:
 
 
 def one_batch(data: ArrowRows) -> pa.RecordBatch | None:
-    """The rows as one record batch, not copied; None if they are several, or none."""
+    """The rows, which have been checked, as one record batch; None if they are several, or none.
+
+    Not copied, unless they are few in small pieces: each piece takes longer than to copy it.
+    """
     if isinstance(data, pa.RecordBatch):
         return data
-    batches = data.to_batches()
+    batches, rows = data.to_batches(), data.num_rows
+    if len(batches) > 1 and rows <= _FEW and rows < _SMALL * len(batches):
+        with suppress(pa.ArrowException):  # such as for a dictionary of all texts that has too many of them
+            batches = data.combine_chunks().to_batches()
     return batches[0] if len(batches) == 1 else None
 
 

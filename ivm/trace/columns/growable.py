@@ -24,6 +24,8 @@ _EAGER_BYTES = 1 << 18
 _AHEAD = 64
 _AHEAD_BYTES = 1 << 32
 _LARGE_PAGE = 1 << 21
+_AT_ONCE = 1 << 20
+"""Who writes so many bytes at once waits less for a large page than for so many small ones."""
 _COLLAPSE = 25
 """Linux's MADV_COLLAPSE, which Python has no name for."""
 _GOLDEN = (5**0.5 - 1) / 2
@@ -132,7 +134,8 @@ class Growable(Generic[_Item]):
             wanted = [_AHEAD_BYTES // row_bytes, min(_AHEAD * length, _AHEAD_BYTES // row_bytes), length + length // 4]
         for rows in wanted:
             try:
-                grown = _zeros((max(rows, length), *self.array.shape[1:]), self.array.dtype)
+                shape = max(rows, length), *self.array.shape[1:]
+                grown = _zeros(shape, self.array.dtype, (length - self.length) * row_bytes)
                 break
             except (MemoryError, OSError) as error:
                 if rows == wanted[-1]:
@@ -151,8 +154,9 @@ class Growable(Generic[_Item]):
         block[at], block[room], self.array = address, length, array
 
 
-def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Zeros, which get memory as they are written to, if they are many: pages of 4 KiB first, then such of 2 MiB.
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], coming: int) -> npt.NDArray[Any]:
+    """Zeros, which get memory as they are written to, if they are many: pages of 4 KiB first, then such of 2 MiB, of
+    which all are where `coming` bytes are many.
 
     Large pages are quick to read at random. But whoever writes to a new one waits until all of it is filled with zeros,
     up to 8 ms where a virtual machine gets it from its host. So arrays begin at places of their own within one: such as
@@ -164,8 +168,10 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     begin = int(next(_MADE) * _GOLDEN % 1 * _LARGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + begin, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError, ValueError):  # of a system without such pages, or where it is no longer
-        memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(2 * _LARGE_PAGE, size + begin))
-        memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
+        small = 0 if coming >= _AT_ONCE else 2 * _LARGE_PAGE
+        if small:
+            memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(small, size + begin))
+        memory.madvise(mmap.MADV_HUGEPAGE, small)
     return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
 
 

@@ -257,20 +257,6 @@ class InPlace:
         made._maps.append(self._maps.view()[:count])
         return made
 
-    def slice(self, begin: int, end: int, owner: object) -> Column | None:
-        """The rows from `begin` up to `end` where they lie; None if they lie in several pieces, or some are NULL.
-
-        `owner` keeps their memory alive. What is short there is copied.
-        """
-        piece = self.pieces.piece_of(begin)
-        if self.pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
-            return None
-        shape, strides = ((end - begin,), (self.stride,)) if not self._wide else ((end - begin, 2), (self.stride, 8))
-        address = int(self._bases.array[piece]) + begin * self.stride
-        if self._is_short:
-            return Column(view_at(owner, address, "<i4", shape, strides).astype(self._dtype))
-        return Column(view_at(owner, address, self._dtype.str, shape, strides))
-
     def gather(self, rows: Array) -> Column:
         """The values of `rows`. Cost: one random access a row, as of an array in one piece."""
         pages, starts = self.pieces.arguments

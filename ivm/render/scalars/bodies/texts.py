@@ -1,7 +1,7 @@
 """Functions of text: how Python computes each of single values, and how its native does of bytes, if it has one.
 
-Those that are not fully `light` read the whole string. A string without a value raises ValueError, where the function
-is declared to raise; its message completes "cannot compute f(...): ".
+A string without a value raises ValueError, where the function is declared to raise; its message completes "cannot
+compute f(...): ".
 """
 
 from __future__ import annotations
@@ -26,18 +26,10 @@ class Text:
         each: its value of one value of each argument; None is NULL.
         native: from the literals behind a text to what computes the function of the text's bytes (see
             `ivm.render.scalars.text_natives`); None where nothing does.
-        light: whether the native looks at the ends of a string alone, or what says so of the literals.
     """
 
     each: Callable[..., Any]
     native: Callable[..., Native | None] | None = None
-    light: bool | Callable[..., bool] = False
-
-
-def _like_is_light(pattern: str, escape: str | None = None) -> bool:
-    """Whether nothing but the ends is looked at."""
-    wild = [char for char, wild in text_functions.like_parts(pattern, escape) if wild]
-    return wild in ([], ["%"])
 
 
 TEXTS = {
@@ -47,10 +39,10 @@ TEXTS = {
     "ltrim": Text(lambda text, chars=SPACES: text.lstrip(chars), text_natives.trimmed(True, False)),
     "rtrim": Text(lambda text, chars=SPACES: text.rstrip(chars), text_natives.trimmed(False, True)),
     "length": Text(len, lambda: text_natives.length),
-    "strlen": Text(lambda text: len(text.encode()), lambda: text_natives.byte_length, light=True),
-    "bit_length": Text(lambda text: 8 * len(text.encode()), lambda: text_natives.bit_length, light=True),
-    "substring": Text(text_functions.substring, text_natives.substring, light=True),
-    "left": Text(lambda text, count: text[:count], lambda count: characters(0, False, count, count < 0), light=True),
+    "strlen": Text(lambda text: len(text.encode()), lambda: text_natives.byte_length),
+    "bit_length": Text(lambda text: 8 * len(text.encode()), lambda: text_natives.bit_length),
+    "substring": Text(text_functions.substring, text_natives.substring),
+    "left": Text(lambda text, count: text[:count], lambda count: characters(0, False, count, count < 0)),
     "right": Text(text_functions.right, lambda count: characters(-count, count >= 0, FAR, False)),
     "cut": Text(text_functions.cut),
     "concat": Text(lambda *texts: "".join(texts)),
@@ -62,8 +54,8 @@ TEXTS = {
     "translate": Text(text_functions.translate),
     "split_part": Text(text_functions.split_part),
     "strpos": Text(lambda text, part: text.find(part) + 1),
-    "starts_with": Text(str.startswith, lambda part: of_parts(part, last=""), light=True),
-    "ends_with": Text(str.endswith, lambda part: of_parts("", last=part), light=True),
+    "starts_with": Text(str.startswith, lambda part: of_parts(part, last="")),
+    "ends_with": Text(str.endswith, lambda part: of_parts("", last=part)),
     "contains": Text(lambda text, part: part in text, lambda part: of_parts("", part, last="")),
     "ascii": Text(lambda text: ord(text[0]) if text else 0),
     "unicode": Text(lambda text: ord(text[0]) if text else -1),
@@ -74,7 +66,7 @@ TEXTS = {
     "sha1": Text(text_functions.digest("sha1")),
     "sha256": Text(text_functions.digest("sha256")),
     "formatted": Text(text_functions.formatted),
-    "like": Text(text_functions.like, text_natives.like, light=_like_is_light),
+    "like": Text(text_functions.like, text_natives.like),
     "ilike": Text(text_functions.ilike),
     "dayname": Text(lambda days: text_dates.DAYS[(days + 3) % 7]),
     "monthname": Text(lambda days: text_dates.MONTHS[month_of(days) - 1]),
@@ -107,14 +99,3 @@ def native_of(call: Call) -> Native | None:
         return text_natives.one_of(*map(str, values))
     text = TEXTS.get(call.function)
     return None if text is None or text.native is None else text.native(*values)
-
-
-def is_light(call: Call) -> bool:
-    """Whether the native of a call that has one looks at the ends of a string alone.
-
-    That costs less than to look the string up in a dictionary.
-    """
-    if call.function not in TEXTS:  # comparisons
-        return True
-    light = TEXTS[call.function].light
-    return light if isinstance(light, bool) else light(*(a.value for a in call.args if isinstance(a, Literal)))
