@@ -2,13 +2,15 @@
 
 Most walks of a small commit end early: nothing passes a filter, nobody is found by a key. To begin one from Python
 costs several times what it does. So before the first of the steps that need nothing but what comes in, and what lies
-before them, the walks of all of them are begun by one call of machine code. Steps of which nothing comes are done then;
-the others end with what comes of their walks.
+before them, the walks of all of them are begun by one call of machine code, but for those that wait for a step that is
+due, which are begun by a later one. Steps of which nothing comes are done then; the others end with what comes of their
+walks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from struct import Struct
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -17,7 +19,7 @@ import numpy as np
 
 from ivm.catalog.errors import NumericError
 from ivm.dataflow.node import Node
-from ivm.kernels.step.ahead import COMING, MEMBER, SAID, walk_ahead
+from ivm.kernels.step.ahead import ABOVE, ABOVES, COMING, MEMBER, SAID, walk_ahead
 from ivm.operators.operator import Leading
 from ivm.operators.walk import Onward, Walk
 from ivm.operators.way import Way, flags_of
@@ -34,7 +36,7 @@ _MOST_FORMS = 16
 _PATIENCE = 1 << 10
 """How often a step is stepped at most before it is asked again whether its walks can be begun."""
 _LISTED: list[Array | None] = []
-_pack_coming, _pack_member = Struct("3q").pack_into, Struct(f"{MEMBER}q").pack_into
+_pack_coming, _pack_member = Struct("3q").pack_into, Struct("5q").pack_into
 
 Step = Callable[[Sequence[Delta | None]], Delta | None]
 _Form = tuple[tuple[tuple[type, int], ...], Layout, int, bool]
@@ -46,12 +48,18 @@ others go.
 
 
 class Coming:
-    """The changes of a level's sources, each of which has rows, and the `form` that they have."""
+    """The changes of a level's sources, each of which has rows, and the `form` that they have.
 
-    __slots__ = ("deltas", "form", "groups", "rows")
+    `next`: from which step on walks can be begun. `table`: what has begun walks of them; `begun`: of which steps.
+    """
 
-    def __init__(self, deltas: Sequence[Delta], rows: int) -> None:
+    __slots__ = ("begun", "deltas", "form", "groups", "listed", "next", "rows", "table")
+
+    def __init__(self, deltas: Sequence[Delta], rows: int, steps: int) -> None:
         self.deltas, self.rows = deltas, rows
+        self.next, self.begun = 0, bytearray(steps)
+        self.table: _Table | None = None
+        self.listed: list[list[Array | None]] = []
         self.groups: list[Sequence[Group]] = [delta.groups for delta in deltas]
         self.form: Form = tuple([_form_of(delta) for delta in deltas])
 
@@ -71,30 +79,31 @@ def coming(changes: Mapping[Node, Delta], due: bytearray) -> Coming | None:
         if not delta.length:
             return None
         rows += delta.length
-    return Coming(list(changes.values()), rows) if rows <= MOST_ROWS else None
+    return Coming(list(changes.values()), rows, len(due)) if rows <= MOST_ROWS else None
 
 
 class Ahead:
-    """Steps whose walks can be begun together, before the step of number `at`, which is the first of them."""
+    """The steps of a level whose walks can be begun together; `above`: which steps come before each."""
 
-    def __init__(self, at: int, arenas: Arenas) -> None:
-        self.at = at
-        self._arenas = arenas
+    def __init__(self, above: Sequence[Sequence[int]], arenas: Arenas) -> None:
+        self._above, self._arenas = above, arenas
         self._tables: dict[Form, _Table] = {}
-        self._begun: _Table | None = None
 
-    def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
-        """Begin the walks of steps that are `due` and not `mixed`; those of which nothing comes are not due any more.
+    def begin(self, coming: Coming, due: bytearray, mixed: bytearray, at: int) -> None:
+        """Begin the walks of steps from number `at` on that are `due`, not `mixed`, and wait for nothing that is due.
 
+        Those of which nothing comes are not due any more. What is left is begun from the `next` of them on.
         Cost: that of the walks, and a microsecond for each of which something comes.
         """
-        table = self._tables.get(coming.form)
-        if table is not None and table.noted:
-            table = self._tables[coming.form] = table.changed()
-        self._begun = None
-        if table is not None and len(table.walks) > 1 and due.count(1, self.at) >= LEAST_DUE:
-            self._begun = table
-            table.begin(coming, due, mixed)
+        if not coming.next:
+            table = self._tables.get(coming.form)
+            if table is not None and table.noted:
+                table = self._tables[coming.form] = table.changed()
+            is_worth_it = table is not None and len(table.walks) > 1 and due.count(1, at) >= LEAST_DUE
+            coming.table = table if is_worth_it else None
+        coming.next = len(due)
+        if coming.table is not None:
+            coming.table.begin(coming, due, mixed, at)
 
     def step(
         self, place: int, node: Node, inputs: Sequence[Delta | None], step: Step, onward: Onward | None, coming: Coming
@@ -103,7 +112,7 @@ class Ahead:
 
         If they were not, see to it that they are the next time, if they can be.
         """
-        found = None if self._begun is None else self._begun.end(place, onward, coming)
+        found = None if coming.table is None else coming.table.end(place, onward, coming)
         if found is not None:
             return concat_deltas(found)
         delta, tables = step(inputs), self._tables
@@ -111,7 +120,7 @@ class Ahead:
         if table is None:
             if len(tables) >= _MOST_FORMS:
                 del tables[next(iter(tables))]
-            table = tables[coming.form] = _Table((), len(coming.deltas), {}, self._arenas)
+            table = tables[coming.form] = _Table((), len(coming.deltas), {}, self._above, self._arenas)
         table.note(place, node, inputs, onward, coming)
         return delta
 
@@ -141,14 +150,21 @@ _NONE: Sequence[_Begin] = ()
 class _Table:
     """The walks that are begun for one form of what comes in from so many sources."""
 
-    def __init__(self, walks: Sequence[_Begin], sources: int, left: dict[int, tuple[int, int]], arenas: Arenas) -> None:
+    def __init__(
+        self,
+        walks: Sequence[_Begin],
+        sources: int,
+        left: dict[int, tuple[int, int]],
+        above: Sequence[Sequence[int]],
+        arenas: Arenas,
+    ) -> None:
         """`left`: of each step that was asked in vain how often it is stepped before it is asked again, and how often
-        it was the last time.
+        it was the last time. `above`: see `Ahead`.
         """
-        self.walks = walks
+        self.walks = walks = sorted(walks, key=attrgetter("place"))
         self.noted: dict[int, Sequence[_Begin]] = {}
         """The walks of steps that are to be here, or of none that are not any more."""
-        self._left, self._arenas = left, arenas
+        self._left, self._above, self._arenas = left, above, arenas
         self._of: dict[int, list[int]] = {}
         self._by_place: dict[int, list[_Begin]] = {}
         """By its place the numbers of the walks of each step, and these walks."""
@@ -163,6 +179,11 @@ class _Table:
                 head[group].update(dict.fromkeys(columns))
         self._heads = [[tuple(columns) for columns in head] for head in heads]
         self._members: Ints = np.zeros((len(walks), MEMBER), np.int64)
+        aboves = [above[walk.place] for walk in walks]
+        self._aboves: Ints = np.array([place for each in aboves for place in each], np.int64)
+        self._members[:, ABOVES] = [len(each) for each in aboves]
+        self._members[:, ABOVE] = np.cumsum(self._members[:, ABOVES]) - self._members[:, ABOVES]
+        self._not_begun: Ints = np.zeros(2, np.int64)
         self._found: Ints = np.empty(len(arenas.ids), np.int64)
         self._coming: Ints = np.zeros((sources, COMING), np.int64)
         self._routes: dict[int, Route] = {}
@@ -170,26 +191,31 @@ class _Table:
         self._telling = [(number, walk) for number, walk in enumerate(walks) if walk.way.tells]
         self._nanoseconds = 0
 
-    def begin(self, coming: Coming, due: bytearray, mixed: bytearray) -> None:
+    def begin(self, coming: Coming, due: bytearray, mixed: bytearray, at: int) -> None:
         """See `Ahead.begin`."""
-        if self._spent:
+        walks, listed, begun, told_before = self.walks, coming.listed, coming.begun, bool(coming.listed)
+        if not told_before:
             self._renew()
-        walks = self.walks
-        listed: list[list[Array | None]] = []
-        for number, (delta, head) in enumerate(zip(coming.deltas, self._heads, strict=True)):
-            listed.append(listed_of(delta, head) if head else _LISTED)
-            time = delta.times if isinstance(delta.times, int) else 0
-            _pack_coming(self._coming.data, 8 * COMING * number, id(listed[-1]), delta.length, time)
+            for number, (delta, head) in enumerate(zip(coming.deltas, self._heads, strict=True)):
+                listed.append(listed_of(delta, head) if head else _LISTED)
+                time = delta.times if isinstance(delta.times, int) else 0
+                _pack_coming(self._coming.data, 8 * COMING * number, id(listed[-1]), delta.length, time)
         told: dict[int, object] = {}
         for number, walk in self._telling:
-            if due[walk.place] and not mixed[walk.place]:
+            place = walk.place
+            if due[place] and not mixed[place] and not begun[place]:
                 told[number] = walk.way.tell(self._routes[number], coming.deltas[walk.source])
         arenas, started = self._arenas, perf_counter_ns()
         count = walk_ahead(
-            self._members, self._coming, np.frombuffer(due, np.uint8), np.frombuffer(mixed, np.uint8), arenas.renewed(),
-            self._nanoseconds, coming.rows * len(walks), self._found,
+            self._members, self._aboves, self._coming, np.frombuffer(due, np.uint8), np.frombuffer(mixed, np.uint8),
+            np.frombuffer(begun, np.uint8), at, arenas.renewed(), self._nanoseconds, coming.rows * len(walks),
+            self._found, self._not_begun,
         )  # fmt: skip
-        self._nanoseconds = (perf_counter_ns() - started) // len(walks)
+        if not told_before:
+            self._nanoseconds = (perf_counter_ns() - started) // len(walks)
+        left, first = self._not_begun.tolist()
+        if left:
+            coming.next = first
         found = self._found[:count].tolist()
         for number in found:
             numbers = self._of[walks[number].place]
@@ -258,7 +284,7 @@ class _Table:
         """The table that is to take the place of this one, with what was noted."""
         walks = [walk for walk in self.walks if walk.place not in self.noted]
         walks += [walk for each in self.noted.values() for walk in each]
-        return _Table(walks, len(self._heads), self._left, self._arenas)
+        return _Table(walks, len(self._heads), self._left, self._above, self._arenas)
 
     def _renew(self) -> None:
         """Have routes in the place of those that others have had: the same, if nobody else has been quicker."""
@@ -272,7 +298,7 @@ class _Table:
                 routes[number] = route
                 _pack_member(
                     self._members.data, 8 * MEMBER * number,
-                    walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address, 0,
+                    walk.place, route.address, len(route.words), walk.source, walk.node.ahead.address,
                 )  # fmt: skip
         self._spent.clear()
 

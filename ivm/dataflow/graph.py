@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from types import MappingProxyType
 
 from ivm.catalog.errors import NumericError
-from ivm.dataflow.ahead import Ahead, Step, coming
+from ivm.dataflow.ahead import Step, coming
 from ivm.dataflow.bits import Bits
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
@@ -186,14 +186,12 @@ class Graph:
             parts = {}
             for source, change in deltas.items():
                 way.route(source, change, due, mixed, parts)
-        comes = coming(changes, due) if way.begins and installation is None and not before else None
-        begun: Ahead | None = None
+        comes = coming(changes, due) if installation is None and not before else None
         while (at := due.find(1, at + 1)) >= 0:
             step = steps[at]
             node, readers, ahead = step.node, step.readers, step.ahead
-            if comes is not None and ahead is not None and ahead is not begun:
-                begun = ahead
-                ahead.begin(comes, due, mixed)
+            if comes is not None and ahead is not None and at >= comes.next:
+                ahead.begin(comes, due, mixed, at)
                 if not due[at]:
                     continue
             inputs, given = [deltas.get(step.source)] if step.source else list(map(deltas.get, node.inputs)), 0

@@ -91,9 +91,9 @@ class Way:
     `first`: at the place of each step a one if it reads what may be there before, one of these sources or a node of an
     earlier level. Left out of both are readers that a router finds: `routers` has that of each node that has one,
     `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`: what changes
-    may reach at any level, the sources too. `sources`: those of the level itself. `together`: with whom walks are begun
-    ahead, each at a place of its own; it `begins` walks ahead if several steps are together anywhere. `leads`: by the
-    node at which they end the steps of walks that may go on; it `is_fitted` if it is known how far they do.
+    may reach at any level, the sources too. `sources`: those of the level itself. `above`: of each step the places of
+    all that it reads or waits for, and so on from there. `ahead`: what begins walks ahead. `leads`: by the node at
+    which they end the steps of walks that may go on; it `is_fitted` if it is known how far they do.
     """
 
     level: int
@@ -107,9 +107,12 @@ class Way:
     places: dict[Node, int] = field(default_factory=dict)
     asked: dict[Node, Router] = field(default_factory=dict)
     leads: dict[Node, list[WayStep]] = field(default_factory=dict)
-    together: list[Ahead] = field(default_factory=list)
-    begins: bool = False
+    above: list[list[int]] = field(default_factory=list)
+    ahead: Ahead = field(init=False)
     is_fitted: bool = False
+
+    def __post_init__(self) -> None:
+        self.ahead = Ahead(self.above, self.arenas)
 
     def add(self, node: Node) -> None:
         """One more node of the graph, which was made after all others. Cost: follows its inputs."""
@@ -130,7 +133,11 @@ class Way:
                 first = 1
         self._let_go_on(node, place)
         source = node.inputs[0] if len(node.inputs) == 1 else None
-        step = WayStep(node, source, ahead=self._beginning(node, place))
+        before = {self.places[other] for other in (*node.inputs, *node.waits) if other in self.places}
+        self.above.append(sorted(before.union(*[self.above[each] for each in before])))
+        self.ahead.forget()
+        is_begun = isinstance(node.operator, Leading) and not self.sources.isdisjoint(node.inputs)
+        step = WayStep(node, source, ahead=self.ahead if is_begun else None)
         self.steps.append(step)
         if isinstance(node.operator, Leading):
             self.leads.setdefault(node, []).append(step)
@@ -185,19 +192,6 @@ class Way:
                 step.led = None if step.longest is None else step.longest.fitting(gives=gives)
                 step.owners = len(step.node.owners)
         self.is_fitted = True
-
-    def _beginning(self, node: Node, place: int) -> Ahead | None:
-        """What begins the walks of a node together with those of others; None if it reads no source of the level."""
-        for ahead in self.together:
-            ahead.forget()
-        if not isinstance(node.operator, Leading) or self.sources.isdisjoint(node.inputs):
-            return None
-        before = [self.places[other] for other in (*node.inputs, *node.waits) if other in self.places]
-        if not self.together or self.together[-1].at <= max(before, default=-1):
-            self.together.append(Ahead(place, self.arenas))
-        else:
-            self.begins = True
-        return self.together[-1]
 
     def route(self, node: Node, delta: Delta, due: bytearray, mixed: bytearray, parts: dict[Node, Delta]) -> None:
         """Mark as due the readers of a node that want some row of its change, where rows are routed to them.

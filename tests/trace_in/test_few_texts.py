@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ivm
-from ivm.catalog.schema import Field
+from ivm.catalog.schema import Field, Table
 from ivm.catalog.types import BIGINT, BOOLEAN, VARCHAR, SqlType
 from ivm.intake.as_it_is import first_look
 from ivm.kernels.memory.places import ADDRESS, STRIDE, VALIDITY
@@ -24,6 +24,8 @@ from ivm.render.scalars.text_memo import TextMemo
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.few_texts import WantedTexts
+from ivm.trace.columns.stored_rows import StoredRows
+from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Texts
 from tests.random.bags import Bag, bag_of, changed
@@ -126,6 +128,22 @@ def test_codes_that_were_read_are_not_given_to_a_function_over_a_scratch() -> No
     assert batch.computes(0, (own,)) == wanted.numbering
     assert not batch.computes(0, (other,))
     assert not batch.computes(0, (own, other))
+
+
+def test_what_a_function_says_of_stored_texts_whose_codes_are_known_is_remembered() -> None:
+    dictionary = TextDictionary()
+    store = TableStore(Table("t", (Field("x", VARCHAR),)), dictionary)
+    store.apply(pa.record_batch([pa.array(TEXTS)], names=["x"]), None, 1)
+    store.seal(2, 1)
+    columns, function = store.store.columns, Remembered(dictionary, BIGINT)
+    columns.wanted.want(0)
+    dictionary.codes(TEXTS[:3])
+    number, told = columns.wanted.number_of(0, function), []
+    for rows in ([1, 2], [2, 1, 1], [1, 3], [0, 2]):
+        places = StoredRows(columns, np.array(rows)).places((number,))
+        assert read_at(places[number], np.int64, len(rows)) == [function.value(TEXTS[row]) for row in rows]
+        told.append(function.calls)
+    assert told == [2, 2, 2, 3], "texts without codes are read by their bytes"
 
 
 def test_a_function_keeps_its_number_while_anybody_has_it() -> None:

@@ -49,8 +49,20 @@ class StoredRows(Source):
         for index in missing:
             if not places.item(index, STRIDE):
                 self._columns.wanted.want(index)
-                tell_of(self.column(self._columns.wanted.numbered(index) or index), places, index)
+                tell_of(self._missing(index), places, index)
         self._told.update(columns)
+
+    def _missing(self, index: int) -> Column:
+        """The column of a number, of which nothing is told yet. A function is asked about codes, where these are told,
+        so that what it says is remembered for the next time.
+        """
+        read = self._columns.wanted.numbered(index)
+        if read is None:
+            return self.column(index)
+        column, function = read
+        if read not in self._gathered and self._places.item(column, STRIDE) and function.memo is not None:
+            self._gathered[read] = function.of_codes(self._columns.gather(column, self._rows))
+        return self.column(read)
 
     def _read_few(self) -> None:
         """Copy a few rows with all of their columns, whoever asks for one: a further call costs more than they do."""
