@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ivm.catalog.names import key
 from ivm.catalog.schema import Field, Schema
 from ivm.catalog.types import BIGINT, Kind, Physical
 from ivm.intake.nested_rows import NestedRows, rows_of
@@ -135,17 +136,18 @@ class FirstLook:
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
+    """What is known of an Arrow schema whose batches need no cast.
 
     `schema`: that of the batch that came last. `times`, `diffs`: the place of such a column, if there is one, and its
-    number among those that are looked at, which are the table's own and these. `extra`: the places of both, the last
-    first.
+    number among those that are looked at, which are the table's own and these. `own`: the places of the table's own,
+    and what they are to be called; none if they are all there is, in their order, or are called so.
     """
 
     schema: pa.Schema
     times: tuple[int, int] | None
     diffs: tuple[int, int] | None
-    extra: Sequence[int]
+    own: list[int]
+    names: list[str]
     look: FirstLook
 
 
@@ -221,7 +223,7 @@ class AsItIs:
                 return None
             self._last = known
         known.schema = schema  # the next batch has often the very same one, which is found out at once
-        if rows_alone and known.extra:
+        if rows_alone and (known.times or known.diffs):
             return None
         if len(batches) != 1:
             if any(known.look.at(each) is None for each in batches):
@@ -234,7 +236,7 @@ class AsItIs:
         addresses = known.look.at(batch)
         if addresses is None:
             return None
-        return _parts(known, batch, addresses) if known.extra else (batch, None, None, addresses, False)
+        return _parts(known, batch, addresses) if known.own or known.names else (batch, None, None, addresses, False)
 
     def _plainly_taken(self, data: Any, rows_alone: bool) -> Taken | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
@@ -278,16 +280,14 @@ class AsItIs:
         return found
 
     def _learnt(self, schema: pa.Schema) -> _Known | None:
-        own, names, types = dict.fromkeys(field.name for field in self.fields), schema.names, schema.types
-        if [name for name in names if name in own or name not in (TIME, DIFF)] != list(own):
-            return None
-        place_of = {name: place for place, name in enumerate(names)}
+        own, names, types = [key(field.name) for field in self.fields], schema.names, schema.types
+        place_of = {key(name): place for place, name in enumerate(names)}
         extra = [name for name in (TIME, DIFF) if name in place_of and name not in own]
-        placed = [(place_of[field.name], field) for field in self.fields]
-        if (
-            not all(is_direct(types[place], field.type) for place, field in placed)
-            or len(names) > len(own) + len(extra)
-            or any(types[place_of[name]] != pa.int64() for name in extra)
+        if len(names) != len(own) + len(extra) or place_of.keys() != {*own, *extra}:
+            return None
+        placed = [(place_of[name], field) for name, field in zip(own, self.fields, strict=True)]
+        if not all(is_direct(types[place], field.type) for place, field in placed) or any(
+            types[place_of[name]] != pa.int64() for name in extra
         ):
             return None
         look = first_look(
@@ -296,8 +296,15 @@ class AsItIs:
         if look is None:
             return None
         found = {name: (place_of[name], number) for number, name in enumerate(extra, len(own))}
-        places = sorted((place for place, _ in found.values()), reverse=True)
-        return _Known(schema, found.get(TIME), found.get(DIFF), places, look)
+        places, called = [place for place, _ in placed], [field.name for field in self.fields]
+        return _Known(
+            schema,
+            found.get(TIME),
+            found.get(DIFF),
+            [] if places == [*range(len(names))] else places,
+            [] if called == [names[place] for place in places] else called,
+            look,
+        )
 
 
 def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Taken:
@@ -312,8 +319,10 @@ def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Taken:
             is_open = added + addresses.item(diffs[1], REMOVED) != rows
         if is_open or added != rows:
             found_diffs = _longs(data, rows, diffs, addresses)
-    for place in known.extra:
-        own = own.remove_column(place)
+    if known.own:
+        own = own.select(known.own)
+    if known.names:
+        own = own.rename_columns(known.names)
     return own, found_times, found_diffs, None if addresses is None else addresses[: own.num_columns], is_open
 
 

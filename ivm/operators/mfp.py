@@ -53,7 +53,7 @@ class Mfp(Leading):
         if delta is None or not delta.length:
             return None
         try:
-            if walk is None or (walk.is_light and onward is None):
+            if walk is None:
                 return self._program(delta)
             passed = walk.all(delta, onward)
             return passed[0] if len(passed) == 1 else concat_deltas(passed)
@@ -65,7 +65,7 @@ class Mfp(Leading):
     def walks(self, inputs: Sequence[Delta | None], onward: Onward | None) -> Sequence[tuple[Walk, Delta]] | None:
         """See `Leading.walks`."""
         (delta,), walk = inputs, self._walk
-        if walk is None or delta is None or (walk.is_light and onward is None):
+        if walk is None or delta is None:
             return None
         return ((walk if onward is None else walk.led(onward), delta),)
 

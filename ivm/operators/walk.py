@@ -19,16 +19,10 @@ class Walk:
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = tuple(each for stage in stages for each in stage.stages)
-        self._alone = self.stages[0] if len(self.stages) == 1 and self.stages[0].is_light else None
         self._is_led = any(isinstance(stage, LastStage) for stage in self.stages[1:])
         self._ways: dict[Key, Way] = {}
         self._others: dict[Key, list[Way]] = {}
         """Further ways, the last to fit first, for columns that lie otherwise."""
-
-    @property
-    def is_light(self) -> bool:
-        """Whether it is worth a call of machine code only where it goes onward."""
-        return self._alone is not None
 
     def all(self, delta: Delta, onward: Onward | None = None, layout: Layout | None = None) -> list[Delta]:
         """What comes of a delta, in parts that have rows. Raises NumericError.
@@ -40,8 +34,6 @@ class Walk:
         walk = self
         if onward is not None and (delta.length < LARGE or at_hand(delta.length) is None):
             walk = onward.walks.get(self) or onward.after(self)
-        if walk._alone is not None:
-            return walk._alone.all(delta.laid(layout))
         first = walk.stages[0]
         variant = first.variant(delta.laid(layout)) if first.varies else 0
         way = walk._ways.get((0, layout, flags_of(delta), variant))

@@ -12,7 +12,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
-from ivm.trace.rows.row_store import RowStore
+from ivm.trace.rows.table_store import TableStore
 from ivm.trace.view_log import ViewLog
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_an_upsert_without_memory_for_its_rows_loses_none(monkeypatch):
         "DELETE FROM t WHERE id = 3"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(RowStore, "append", _once(RowStore.append, 1, MemoryError))
+        patch.setattr(TableStore, "_add", _once(TableStore._add, 1, MemoryError))
         with pytest.raises(MemoryError), db.transaction() as tx:
             tx.upsert("t", [{"id": 1, "x": 11}, {"id": 2, "x": 21}])
     assert db.sql("SELECT * FROM t ORDER BY id").fetchall() == [(1, 10), (2, 20)]

@@ -36,5 +36,6 @@ def test_groups_that_a_kernel_seals_are_as_those_that_are_sealed_alone() -> None
         for reader, rows in readers:
             assert reader.rows(0, len(rows))[:, 2:].tolist() == rows
         if number == 10:
-            readers, reader = [], None
+            readers.clear()
+            del reader
     assert by_kernel > 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from ctypes import c_int32, c_int64, c_ubyte
 from decimal import Decimal
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,31 @@ def test_small_pieces_are_put_together() -> None:
             assert columns[0].valid is not None
             assert columns[0].values[columns[0].valid].tolist() == [*range(count)]
             assert DICTIONARY.now().strings(columns[1].values) == texts[0] + texts[1]
+
+
+@pytest.mark.parametrize("extra", [(), ("_diff",), ("_time", "_diff")])
+def test_columns_in_any_order_and_case_are_taken_as_the_table_has_them(extra: tuple[str, ...]) -> None:
+    fields = Field("a", BIGINT), Field("b", VARCHAR), Field("c", INTEGER)
+    given = {"a": pa.array([1, 2]), "b": pa.array(["x", None]), "c": pa.array([3, 4], pa.int32())}
+    given |= {name: pa.array([7, 7]) for name in extra}
+    takes = AsItIs(fields)
+    for order in permutations(given):
+        for called in (str.lower, str.upper):
+            table = pa.table({called(name): given[name] for name in order})
+            turned = pa.concat_tables([table, table]).slice(1, 2)
+            for data, (first, second) in ((table, (1, 2)), (table.to_batches()[0], (1, 2)), (turned, (2, 1))):
+                taken = takes.taken(data)
+                assert taken is not None
+                rows, times, diffs, addresses, _ = taken
+                assert rows.schema.names == ["a", "b", "c"]
+                assert [rows.column(c).to_pylist() for c in (0, 2)] == [[first, second], [first + 2, second + 2]]
+                found = [None if each is None else each.tolist() for each in (times, diffs)]
+                assert found == [[7, 7] if name in extra else None for name in ("_time", "_diff")]
+                assert addresses is not None
+                assert [bool(addresses[c, STRIDE]) for c in range(3)] == [True, False, True]
+    for names in (["a", "b"], ["a", "b", "c", "d"], ["a", "b", "b"], ["a", "B", "b", "c"]):
+        arrays = [pa.array([1]) if name in "acd" else pa.array(["x"]) for name in names]
+        assert takes.taken(pa.Table.from_arrays(arrays, names=names)) is None
 
 
 def test_values_that_are_not_aligned_are_copied() -> None:

@@ -22,12 +22,9 @@ class Text(str):
 
 
 CASES = [
-    ([], None), ([], pa.string()), ([None, None], None), ([None], pa.int64()), ([None], pa.decimal128(38, 0)),
-    ([1, None, -(2**63), 2**63 - 1], None), ([1, None], pa.int32()), ([2**63], None), ([0, 255], pa.uint8()),
-    ([1.5, None, float("inf"), -0.0], None), ([True, None, False] * 7, None), ([True], pa.bool_()),
-    (["", None, "äöü", "\0", "x" * 1000], None), (["a"], pa.string()), ([Text("a"), "b"], None), ([Text("a")], None),
-    ([1, 2.5], None), ([1, True], None), ([np.int32(3)], None), ([Decimal("1.5"), None], pa.decimal128(9, 2)),
-    (np.arange(3), None), ((1, 2), None), (list(range(5000)), None), (list(range(5000)), pa.int32()),
+    [], [None, None], [1, None, -(2**63), 2**63 - 1], [2**63], [1.5, None, float("inf"), -0.0], [True, None, False] * 7,
+    ["", None, "äöü", "\0", "x" * 1000], [Text("a"), "b"], [Text("a")], [1, 2.5], [1, True], [np.int32(3)],
+    [Decimal("1.5"), None], np.arange(3), (1, 2), list(range(5000)),
 ]  # fmt: skip
 
 
@@ -36,26 +33,24 @@ def no_pandas(monkeypatch):
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
 
 
-def outcome(make, values, type_):
+def outcome(make, values):
     try:
-        array = make(values, type_)
+        array = make(values)
     except (TypeError, ValueError, OverflowError) as error:
         return type(error)
     array.validate(full=True)
     return array.type, array.to_pylist()
 
 
-@pytest.mark.parametrize(("values", "type_"), CASES)
-def test_it_is_what_pyarrow_makes(values, type_):
-    assert outcome(array_from, values, type_) == outcome(pa.array, values, type_)
+@pytest.mark.parametrize("values", CASES)
+def test_it_is_what_pyarrow_makes(values):
+    assert outcome(array_from, values) == outcome(pa.array, values)
 
 
-@pytest.mark.parametrize(
-    ("values", "type_"), [([300], pa.uint8()), ([2**40], pa.int32()), (["\ud800"], pa.string()), (["a", 1], None)]
-)
-def test_what_pyarrow_refuses_is_refused(values, type_):
-    assert isinstance(outcome(array_from, values, type_), type)
-    assert isinstance(outcome(pa.array, values, type_), type)
+@pytest.mark.parametrize("values", [["\ud800"], ["a", 1]])
+def test_what_pyarrow_refuses_is_refused(values):
+    assert isinstance(outcome(array_from, values), type)
+    assert isinstance(outcome(pa.array, values), type)
 
 
 @pytest.mark.parametrize("numbers", [np.arange(4, dtype=np.int32), np.arange(8)[::2], np.empty(0, np.int64)])

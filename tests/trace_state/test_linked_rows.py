@@ -221,3 +221,15 @@ def test_keys_that_do_not_ascend_are_indexed_in_the_call_that_brings_them(monkey
         if time == 2:
             monkeypatch.setattr(Index, "_note", lambda *_: pytest.fail("all was done by one call"))
     assert [each.index.rows for each in store.arrangements()] == [6, 6, 6]
+
+
+def test_rows_that_take_the_place_of_others_are_indexed_in_the_call_that_brings_them() -> None:
+    store = TableStore(TABLE, TextDictionary())
+    others = [store.arrangement((2,)), store.arrangement((2, 0))]
+    for time in range(1, 5):
+        store.apply(batch([(9 - time, 0), (8, 1)]), None, time, mode="upsert")
+        if time > 2:
+            assert [each.index.rows for each in others] == [store.store.rows] * 2
+        for each in others:
+            each.catch_up()
+        store.seal(time + 1, time)

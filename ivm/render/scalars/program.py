@@ -175,7 +175,6 @@ class MfpProgram(Stage):
         shapes = Shape.of(mfp).cut()
         self._pieces = [Piece(shape, context, None if shape.is_too_heavy else compiler) for shape in shapes]
         self._walk = Walk(self._pieces)
-        self._is_light = len(self._pieces) == 1 and self._pieces[0].is_light
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -200,7 +199,7 @@ class MfpProgram(Stage):
         """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it."""
         if not delta.length:
             return None
-        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta)
+        passed = self._walk.all(delta)
         return passed[0] if len(passed) == 1 else concat_deltas(passed)
 
 

@@ -327,23 +327,20 @@ def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictio
     return dictionary.encode_parts(data, begins[2 * offsets])
 
 
-def array_from(values: Sequence[object], type: pa.DataType | None = None) -> pa.Array | pa.ChunkedArray:
+def array_from(values: Sequence[object]) -> pa.Array | pa.ChunkedArray:
     """As `pa.array`; a few values that are plain are read here, as long as nobody uses pandas."""
     if not isinstance(values, list) or len(values) > _FEW or "pandas" in sys.modules:
-        return pa.array(values, type)
+        return pa.array(values)
     if all(value is None for value in values):
-        return pa.nulls(len(values), pa.null() if type is None else type)
+        return pa.nulls(len(values))
     array = _plain(values)
-    if array is None:
-        return pa.array(values, type)
-    return array if type is None or array.type == type else array.cast(type)
+    return pa.array(values) if array is None else array
 
 
-def numbers_from(values: Array, type: pa.DataType | None = None) -> pa.Array:
+def numbers_from(values: Array) -> pa.Array:
     """As `pa.array`, of whole numbers, or of what is stored as such; nothing is copied if they lie side by side."""
     together = np.ascontiguousarray(values)
-    stored = pa.from_numpy_dtype(values.dtype) if type is None else type
-    return pa.Array.from_buffers(stored, len(together), [None, pa.py_buffer(together)])
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(together), [None, pa.py_buffer(together)])
 
 
 def _plain(values: list[object]) -> pa.Array | None:

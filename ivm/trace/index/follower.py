@@ -21,6 +21,9 @@ Told = tuple[Ints, object]
 """Words of a key, see `ivm.kernels.step.append`, and what has to be there meanwhile."""
 
 
+_Told = tuple[Ints, Ints, Ints, object]
+
+
 class Lookup(Protocol):
     """Rows by their keys, as a join sees them."""
 
@@ -129,18 +132,24 @@ class Followers:
         """What `append_rows` is told of those that may take rows as they come."""
         return (self._lists.told or self._told())[1]
 
+    @property
+    def others(self) -> Ints:
+        """The same where rows are known to be new."""
+        return (self._lists.told or self._told())[2]
+
     def forget(self) -> None:
         """They are others by now, or lie elsewhere."""
         self._lists.forget()
 
-    def _told(self) -> tuple[Ints, Ints, object]:
-        """Both lists, and what they tell of, which is there as long as they are."""
+    def _told(self) -> _Told:
+        """The lists, and what they tell of, which is there as long as they are."""
         each = self.each()
         blocks, told = [follower.block for follower in each], [follower.told for follower in each]
         keys = [] if self.first_proves else [0]
         keys += [words[0].ctypes.data for words in told if words is not None]
         addresses = [block.ctypes.data for block in blocks]
-        lists = self._lists.told = np.array(addresses, np.int64), np.array(keys, np.int64), (blocks, told)
+        own, others = np.array(keys, np.int64), np.array([0, *keys[1:]], np.int64)
+        lists = self._lists.told = np.array(addresses, np.int64), own, others, (blocks, told)
         return lists
 
 
@@ -148,7 +157,7 @@ class _Lists:
     """What kernels are told of followers, until one comes or goes."""
 
     def __init__(self) -> None:
-        self.told: tuple[Ints, Ints, object] | None = None
+        self.told: _Told | None = None
         self.kept: Ints = np.zeros(KEPT, np.int64)
 
     def forget(self) -> None:

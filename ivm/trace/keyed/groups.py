@@ -66,9 +66,13 @@ class Groups(Written[Form], State):
         self._offered, self._offers = NO_CELLS, 0
 
     @property
-    def edition(self) -> int:  # type: ignore[override]  # it is told in words
+    def edition(self) -> int:
         """See `State.edition`."""
         return self._view[SEALS]
+
+    @edition.setter
+    def edition(self, edition: int) -> None:
+        self._view[SEALS] = edition
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
@@ -215,7 +219,7 @@ class Groups(Written[Form], State):
                 batch = NO_CELLS
         if batch is not NO_CELLS and batch.memory.size + batch.after.size <= _MOST_SPARE:
             self._spare = batch
-        view[SEALS] += len(self._steps) > 0  # before it can be called again, and finds nothing
+        self.edition += len(self._steps) > 0  # before it can be called again, and finds nothing
         self._steps.clear()
         self.expected = 2 * touched + _SMALL
         if self._emptied and not self._readers:

@@ -63,7 +63,7 @@ class TableStore(Rows):
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
         self._followers.first_proves = self._key is not None
-        self._is_refused = False  # whether keys did not go on ascending when rows came last: a hint where not to ask
+        self._is_refused = False  # whether rows that came last were not proved new: a hint where not to ask
         self._followers.forget()
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
@@ -269,9 +269,9 @@ class TableStore(Rows):
         return batch if changes.positions is None else batch.take(changes.positions)
 
     def _taken(self, batch: Batch, count: int, times: Ints | int) -> int:
-        """Insert rows, if the order of their keys proves these new; what `RowStore.take` says."""
+        """Insert rows, if the index of their keys proves these new; what `RowStore.take` says."""
         key = self._key
-        if self._is_refused and key is not None and not key.index.is_ascending:
+        if self._is_refused and key is not None and key.index.backlog and not key.index.is_ascending:
             return KEYED + REFUSED
         while (said := self.store.take(batch, count, times, self._followers.keys)) == KEYED + NO_ROOM:
             assert key is not None, "only its run asks for room"
@@ -304,7 +304,7 @@ class TableStore(Rows):
             if dropped is not None and dropped.any():
                 raise null_in_key(self.table, batch.rows, np.flatnonzero(dropped)[:3])
         if only_inserts and said != KEYED + REFUSED and key.index.extend(words, None):
-            store.append(batch, count, changes.times)
+            self._add(batch, count, changes.times)
             return self._inserted(batch, changes)
         deadly = replace or not only_inserts or store.died_at != 0
         died = store.mortal(store.rows + count) if deadly else NOBODY
@@ -312,6 +312,13 @@ class TableStore(Rows):
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, inserts, times, died, applied, replace=replace)
         return self._changed(batch, changes, applied, go_on, mark)
+
+    def _add(self, batch: Batch, count: int, times: Ints | int) -> int:
+        """Add rows that are new, which the key's index has already; the number of the first one."""
+        first = self.store.rows
+        said = self.store.take(batch, count, times, self._followers.others)
+        assert said in _TAKEN, "rows are not taken that need not be new"
+        return first
 
     def _inserted(self, batch: Batch, changes: Changes) -> Delta:
         return Delta([Group(batch)], self._layout, changes.length, changes.times)
@@ -329,7 +336,7 @@ class TableStore(Rows):
         if born < changes.length:
             places = changes.inserts.nonzero()[0] if born else NOBODY
             births, times = batch.take(places) if born else batch, chosen(times, places)
-        first = self.store.append(births, born, times) if born else 0
+        first = self._add(births, born, times) if born else 0
         if (dead or born) and not (born and isinstance(times, int)):  # then it has been reached
             self.store.reach(changes.bounds[1])
         if not dead:
