@@ -21,7 +21,7 @@ from ivm.trace.state import Marks
 class Led:
     """A step that goes onward through nodes, at some `places`, which alone read those before them. `nodes`: its own,
     and those. `givers`: of each whose changes come of it if it goes no further: its own, or if it arranges changes, of
-    whom these are. `shorter`: the same through all but the last node.
+    whom these are. `shorter`: the same through all but the last node. It is only for changes that come, if `comes`.
     """
 
     run: Step
@@ -30,11 +30,10 @@ class Led:
     places: list[int]
     givers: list[Node]
     shorter: Led | None
+    comes: bool = field(init=False)
 
-    @property
-    def comes(self) -> bool:
-        """Whether it is for changes that only come."""
-        return not self.onward.ends[0].makes
+    def __post_init__(self) -> None:
+        self.comes = any(not end.makes for end in self.onward.ends)
 
     def passed(self, steps: list[WayStep], readers: list[int]) -> tuple[Node, Node, list[int]]:
         """Of a step that has gone through some nodes: the last of these, whose changes come of it, and who reads those.

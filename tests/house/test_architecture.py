@@ -8,7 +8,7 @@ from tests.house.floors import PLACES
 from tests.house.modules import ROOT
 
 PAGE = ROOT / "ARCHITECTURE.md"
-PAGES = PAGE, ROOT / "ivm" / "durable" / "README.md", ROOT / "ivm" / "cluster" / "README.md"
+PAGES = PAGE, *(ROOT / "ivm" / room / "README.md" for room in ("durable", "cluster", "serve", "dataflow"))
 
 
 def test_every_file_and_folder_that_they_name_exists():
