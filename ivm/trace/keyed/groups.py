@@ -219,12 +219,12 @@ class Groups(Written[Form], State):
                 batch = NO_CELLS
         if batch is not NO_CELLS and batch.memory.size + batch.after.size <= _MOST_SPARE:
             self._spare = batch
-        self.edition += len(self._steps) > 0  # before it can be called again, and finds nothing
+        view[SEALS] += bool(self._steps)  # before it can be called again, and finds nothing
         self._steps.clear()
         self.expected = 2 * touched + _SMALL
         if self._emptied and not self._readers:
             self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
-        if not len(self) and self.used > _SMALL and not self._emptied and not self._readers:
+        if self.used > _SMALL and not self._emptied and not self._readers and not len(self):
             self._store = empty_store(self.width, self.fields)
         view[OWES] = bool(self._readers or self._emptied)
         if self._offers:
