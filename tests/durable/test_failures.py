@@ -100,7 +100,8 @@ def test_whichever_call_fails_a_statement_has_happened_or_not(kind):
 @pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO, "short"])
 def test_a_call_that_fails_changes_nothing(failure):
     ways = set()
-    for call in CALLS[:: len(CALLS) // 9]:
+    # A write and its sync, which may leave it unknown what the disk holds, and others all over.
+    for call in (*CALLS[:2], *CALLS[len(CALLS) // 9 :: len(CALLS) // 9]):
         disk = Disk()
         db = opened(disk)
         disk.fails[call] = failure

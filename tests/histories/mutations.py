@@ -37,7 +37,7 @@ MUTATIONS = [
     Mutation("keyed/groups.py", "reader.keep(batch.slot, batch.previous)", "pass", "groups"),
     Mutation("keyed/groups.py", "if self._emptied and not self._readers:", "if self._emptied:", "groups"),
     Mutation("keyed/groups.py", "store.table.rows.length = self.used", "pass", "groups"),
-    Mutation("keyed/groups.py", "if not len(self) and self.used > _SMALL", "if self.used > _SMALL", "groups"),
+    Mutation("keyed/groups.py", "not self._readers and not len(self)", "not self._readers", "groups"),
     Mutation("keyed/groups.py", "        if self._steps:\n            self._fold(self._last)\n", "", "groups"),
     Mutation("keyed/group_reader.py", "new = new[self._image_of[new] == 0]", "pass", "groups"),
     Mutation("keyed/group_reader.py", "rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]", "pass", "groups"),
