@@ -44,7 +44,7 @@ def _search(seeds: range) -> None:
 
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
 def test_case(path: Path) -> None:
-    outcome = run(parsed(path.read_text(encoding="utf-8")))
+    outcome = run(parsed(path.read_text(encoding="utf-8")), "wait" if path.stem.startswith("compiled") else "off")
     assert outcome.failure is None
     assert not outcome.refused
     assert outcome.compared or outcome.skipped == ["both raise"]

@@ -134,6 +134,7 @@ def _write_maps(writer: Writer, shape: Shape) -> tuple[int, ...]:
         except NotCompiledError:
             writer.back(mark)
             left.append(k)
+            writer.left.add(shape.width + k)
     late = {c - shape.width for p in shape.late for c in columns_of(p)}
     if late & set(left):
         raise NotCompiledError("a predicate over a map that has no compiled form")
@@ -245,7 +246,7 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
     except NotCompiledError:
         writer.back(mark)
         made = scalar.type.physical is Physical.CODE
-        if made or can_raise(scalar) or not writer.maps.keys().isdisjoint(columns_of(scalar)):
+        if made or can_raise(scalar) or not (writer.maps.keys() | writer.left).isdisjoint(columns_of(scalar)):
             raise
     return writer.precomputed(scalar, scalar.nullable or _makes_null(scalar), scalar.type.physical)
 

@@ -186,6 +186,8 @@ class Writer(Script):
         self._emit = emit
         self.arguments = Arguments()
         self.maps: dict[int, Value] = {}
+        self.left: set[int] = set()
+        """The maps that the interpreter computes behind the loop: nothing in it can read them."""
         self.located: dict[int, str] = {}
         self.pieces: dict[int, int] = {}
         self._strides: dict[int, str] = {}
