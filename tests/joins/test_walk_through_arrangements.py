@@ -15,6 +15,8 @@ from ivm.operators.arrange_leg import ArrangeLeg
 from ivm.session.core import engine_of
 from ivm.session.database import core_of
 from ivm.trace import route
+from ivm.trace.rows import compaction
+from ivm.trace.rows.compaction import Compaction
 from ivm.trace.rows.rows import DerivedRows
 from ivm.trace.state import Marks
 from tests.joins.test_walk_to_groups import want_memory
@@ -185,4 +187,34 @@ def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch, c
     want_memory(monkeypatch)
     for view in ("summed", "texts", "raising"):
         histories(view, 5, 40)
+    assert counted.passed > 10
+
+
+def test_rows_come_to_the_store_that_has_taken_over(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
+    """Most rows go, those that stay get another store, and more come, again and again."""
+    monkeypatch.setattr(compaction, "FROM_ROWS", 8)
+    taken_over, take_over = list[Compaction](), Compaction.take_over
+
+    def counting(each: Compaction) -> None:
+        taken_over.append(each)
+        take_over(each)
+
+    monkeypatch.setattr(Compaction, "take_over", counting)
+    worlds = [World("listed", alone=alone) for alone in (False, True)]
+    there: list[Row] = []
+    for step in range(24):
+        come = [{"id": 8 * step + i, "g": i % 6, "h": 1, "x": 3 * i + 1, "s": "ant"} for i in range(8)]
+        changes = {"t": [{**row, "_diff": 1} for row in come]}
+        if not step:
+            changes["u"] = [{"k": i % 6, "v": i, "n": "bee", "_diff": 1} for i in range(12)]
+        gone = [*there, *come[:6]] if step % 3 == 2 else []
+        there = come[6:] if gone else [*there, *come]
+        for world in worlds:
+            assert world.apply(changes)
+            assert not gone or world.apply({"t": [{**row, "_diff": -1} for row in gone]})
+        one, other = worlds
+        assert one.rows() == other.rows()
+        assert one.kept() == other.kept()
+    worlds[0].db.verify()
+    assert len(taken_over) > 6
     assert counted.passed > 10

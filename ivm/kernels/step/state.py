@@ -21,5 +21,5 @@ for how many of both there is room."""
 STORE_AT, KEYS_AT, KEYS, COLUMNS_AT = range(4)
 KEPT = 4
 """The words of a derived collection: where those of its store stand; where the keys by which its indexes take rows are
-told of, and how many words that takes (see `step.append`); where the places of its columns stand. All are zero until
-Python has told of them, and where they hold no longer."""
+told of, and how many words that takes (see `step.append`); where the places of its columns stand. The first is zero
+until Python has told of them, and once they hold no longer."""

@@ -259,8 +259,7 @@ class DerivedRows(Rows, Generic[Arranged]):
         keys = self._followers.keys if count < LARGE or at_hand(count) is None else NOBODY
         said = store.take(delta, count, times, keys)
         assert said <= APART, "rows are taken that need not be new"
-        if self.arranged.block.item(ROWS) != store.rows:
-            self.arranged.catch_up()
+        self._arrange()
 
     @property
     def kept(self) -> Ints:
@@ -279,6 +278,10 @@ class DerivedRows(Rows, Generic[Arranged]):
     def came(self, time: int, count: int) -> None:
         """A kernel has added `count` rows, which came at a time; the index has them then, too."""
         self.store.came(time, count)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Let the index have all rows, if the kernel has not seen to that."""
         if self.arranged.block.item(ROWS) != self.store.rows:
             self.arranged.catch_up()
 
