@@ -4,7 +4,8 @@ Every expression is typed. The binder has already inserted every cast, so a func
 types that its definition below asks for, and no consumer has to coerce.
 
 Engine form of literals: int for the integer types; the scaled int for DECIMAL (1.25 as DECIMAL(3,2) is 125);
-int days for DATE; int microseconds for TIMESTAMP; float, bool, str; None for NULL of any type.
+int days for DATE; int microseconds for TIMESTAMP; float, bool, str; None for NULL of any type. One of a nested type is
+a str, too, whose bytes are as `ivm.trace.columns.nested` lays them out.
 
 `ivm.sql.ir.functions` declares the functions.
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import is_not
 
-from ivm.catalog.types import BOOLEAN, Physical, SqlType
+from ivm.catalog.types import BOOLEAN, Kind, Physical, SqlType
 
 Value = int | float | bool | str | None
 
@@ -48,10 +49,26 @@ class Literal:
 
 def some_value(type_: SqlType) -> Value:
     """A value of the type, whichever: what stands where none is looked at."""
+    match type_.kind:
+        case Kind.STRUCT:
+            return "".join(_null_within(field) for _, field in type_.fields)
+        case Kind.ARRAY:
+            assert type_.element is not None, "an array has elements"
+            return _null_within(type_.element) * type_.size
     return _SOME.get(type_.physical, 0)
 
 
 _SOME: dict[Physical, Value] = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0}
+_BYTES = {Physical.BOOL: 1, Physical.INT32: 4, Physical.INT64: 8, Physical.FLOAT64: 8, Physical.WIDE: 16}
+
+
+def _null_within(type_: SqlType) -> str:
+    """NULL as an element or a field of a nested value: its flag, and what stands for a value of the type."""
+    if type_.kind is Kind.NULL:
+        return "\2"
+    if type_.kind is Kind.STRUCT:
+        return "\2" + "".join(_null_within(field) for _, field in type_.fields)
+    return "\2" + "\0" * _BYTES.get(type_.physical, 1)
 
 
 class _HashedOnce:
