@@ -304,3 +304,33 @@ def test_who_reads_while_somebody_writes_reads_again() -> None:
     assert reader.read(find) == dict.fromkeys(range(100), (1,))
     assert seen == [0, 100, 100]
     model.check_readers()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("few", [1, 5, 40])
+@pytest.mark.parametrize("one_time", [True, False])
+def test_many_rows_of_few_groups(width: int, few: int, one_time: bool) -> None:
+    """Rows are told by rows before them, in one table with such as are each a group of its own, in stretches or mixed."""
+    model, random = Model(width), np.random.default_rng(few + width)
+    for step in range(8):
+        keys = random.integers(0, few, 700)
+        if step % 4 == 1:
+            keys[200:500] = random.integers(0, 10**6, 300)
+        elif step % 4 == 2:
+            keys[::3] = np.repeat(random.integers(0, 10**6, 60), 4)[:234]
+        amounts = [1 if random.random() < 0.6 else -1 for _ in keys]
+        wide = [tuple(int(key) * (w + 1) - w for w in range(width)) for key in keys]
+        model.add(wide, amounts, keep=step % 3 != 2, one_time=one_time)
+        model.check()
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_each_group_has_a_cell_for_each_time(width: int) -> None:
+    random = np.random.default_rng(width)
+    for few, apart in [(3, 50), (30, 7), (2, 500), (10**6, 100)]:
+        words = np.stack([random.integers(0, few, 500)] * width, axis=1)
+        times = np.repeat(np.arange(10), 500 // 10) if apart == 50 else np.sort(random.integers(0, apart, 500))
+        cells = empty_groups(width).open(words, times)
+        pairs = list(zip(words[:, 0].tolist(), times.tolist(), strict=True))
+        found = set(zip(pairs, cells.row_cell.tolist(), strict=True))
+        assert len(found) == len(set(pairs)) == len(cells)

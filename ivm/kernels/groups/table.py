@@ -56,12 +56,17 @@ from ivm.kernels.groups.slots import (
     shift_of,
     tag_of,
 )
+from ivm.kernels.hashing.function import mix_word
 from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.memory.at import int32s_at, int32s_in, ints_in, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 BLOCK = 64
+_LATELY, _PLACE, _WAIT = 64, 58, 8
+"""So many rows are remembered by the first bits of what is left by so many; for so many blocks they are not asked, once
+they were of no use to most rows of one.
+"""
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -86,10 +91,20 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
     begin_batch(block, memory)
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(size, np.int64)
     shift, cells = shift_of(directory), memory[CELLS]
+    lately, recalls, wait = np.full(_LATELY, -1, np.int64), False, np.int64(0)
     for first in range(start, rows, BLOCK):
-        stop = min(first + BLOCK, rows)
+        stop, wait = min(first + BLOCK, rows), wait - 1
+        recalls = wait < 0 and first > start
+        if recalls:
+            missing = recall(words, times, first, stop, width, lately, row_cell)
+            if missing == 0:
+                continue
+            if 2 * missing > stop - first:
+                wait = np.int64(_WAIT)
         guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
         for i in range(first, stop):
+            if recalls and row_cell[np.uint64(i)] >= 0:
+                continue
             if i > first and goes_on(words, times, i):
                 row_cell[np.uint64(i)] = row_cell[np.uint64(i - 1)]
                 continue
@@ -107,8 +122,34 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
                     was = np.int64(NEW)
                     put_slot(tag, slot, shift, size, directory, parts, entries)
             cells = touch(i, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
+            lately[place_of(words, i, width)] = i
     memory[CELLS] = cells
     return np.int64(rows)
+
+
+@part(inline=True)
+def place_of(words: Ints, i: Word, width: Word) -> Word:
+    """Where `lately` has the last row with a key like that of row i."""
+    code = np.uint64(0)
+    for w in range(width):
+        code = mix_word(code, words[np.uint64(i), np.uint64(w)])
+    return code >> np.uint64(_PLACE)
+
+
+@part()
+def recall(words: Ints, times: Ints, first: Word, stop: Word, width: Word, lately: Ints, row_cell: Int32s) -> Word:
+    """Give rows [first, stop) the cells of earlier rows with their key and time, -1 where `lately` has none of these;
+    how many have none.
+
+    Where groups are few, that is most rows, and no branch depends on which of them a row is of.
+    """
+    missing = np.int64(0)
+    for i in range(first, stop):
+        other = lately[place_of(words, i, width)]
+        same = other >= 0 and same_key(words, other, words, i) and (len(times) == 1 or times[i] == times[other])
+        row_cell[np.uint64(i)] = row_cell[np.uint64(other)] if same else np.int32(-1)
+        missing += np.int64(not same)
+    return missing
 
 
 @part()
