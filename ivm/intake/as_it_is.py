@@ -86,6 +86,8 @@ class FirstLook:
 
     def __init__(self, tests: Ints) -> None:
         self._tests = tests
+        self._parts = sorted(range(_PARTS), key=lambda part: -np.count_nonzero(tests[part::_PARTS, LOOK] == TEXTS))
+        """Those with texts, which take longest, first."""
         self._coded = [(column, test[PLACE]) for column, test in enumerate(tests.tolist()) if test[LOOK] == CODES]
         known: Ints = np.zeros((len(tests), KNOWN_AS), np.int64)
         self._dictionaries = _Dictionaries(known, known.ctypes.data, {})
@@ -112,7 +114,7 @@ class FirstLook:
         if rows < LARGE:
             found = examine(exported.words, addresses, rows, 0, 1)
         else:
-            parts = [partial(examine, exported.words, addresses, rows, part, _PARTS) for part in range(_PARTS)]
+            parts = [partial(examine, exported.words, addresses, rows, part, _PARTS) for part in self._parts]
             found = max(side_by_side(parts, rows))
             let_go(exported.words)
         if found == FRESH:

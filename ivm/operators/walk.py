@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from ivm.operators.stage import Stage
+from ivm.operators.turns import Turns
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
-from ivm.trace.delta import Delta, Layout
-from ivm.trace.helpers import LARGE, at_hand
+from ivm.trace.delta import Delta, Layout, concat_deltas
+from ivm.trace.helpers import LARGE, alone, at_hand
 from ivm.trace.state import Marks
 
 _MOST_WAYS, _MOST_OTHERS = 64, 3
@@ -19,7 +20,12 @@ class Walk:
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = tuple(each for stage in stages for each in stage.stages)
-        self._is_led = any(isinstance(stage, LastStage) for stage in self.stages[1:])
+        ends = [number for number, stage in enumerate(self.stages) if isinstance(stage, LastStage)]
+        self._is_led = any(ends)
+        self._turns = Turns()
+        """Whether one thread had better walk alone where others might help it."""
+        self._apart = (Walk(self.stages[: ends[0]]), Walk(self.stages[ends[0] :])) if self._is_led and ends[0] else None
+        """The walks to the first end, and from there on."""
         self._ways: dict[Key, Way] = {}
         self._others: dict[Key, list[Way]] = {}
         """Further ways, the last to fit first, for columns that lie otherwise."""
@@ -31,15 +37,29 @@ class Walk:
         """
         if layout is None:
             layout = delta.layout
-        walk = self
-        if onward is not None and (delta.length < LARGE or at_hand(delta.length) is None):
-            walk = onward.walks.get(self) or onward.after(self)
+        walk = self if onward is None else self.led(onward)
+        if delta.length >= LARGE and at_hand(delta.length) is not None:
+            return walk._with_others(delta.laid(layout))
         first = walk.stages[0]
         variant = first.variant(delta.laid(layout)) if first.varies else 0
         way = walk._ways.get((0, layout, flags_of(delta), variant))
         if way is not None:
             return walk.along(way, delta)
         return [part for part in walk.parts(delta.laid(layout)) if part.length]
+
+    def _with_others(self, delta: Delta) -> list[Delta]:
+        """The same of so many rows that others may help: stretches go to the first end side by side, and together from
+        there on. Or this thread goes alone, if that has taken less time lately.
+        """
+        with self._turns.next(delta.length) as is_alone:
+            if is_alone:
+                with alone():
+                    return [part for part in self.parts(delta) if part.length]
+            if self._apart is None:
+                return [part for part in self.parts(delta) if part.length]
+            before, behind = self._apart
+            whole = concat_deltas([part for part in before.parts(delta) if part.length])
+            return [] if whole is None else [part for part in behind.parts(whole) if part.length]
 
     def along(self, way: Way, delta: Delta) -> list[Delta]:
         """The same of a delta that goes along a way of the first stages; see `Way.run`."""
@@ -81,13 +101,16 @@ class Walk:
 
     def parts(self, delta: Delta, first: int = 0, by_python: bool = False) -> Iterator[Delta]:
         """What comes of a delta from stage `first` on, bit by bit; some without rows. Raises NumericError."""
-        if first == len(self.stages) or not delta.length or self.stages[first].holds:
+        if first == len(self.stages) or not delta.length:
             yield delta
             return
         stage, way = self.stages[first], None
         if not by_python and (not stage.is_light or (self._is_led and not first)):
             key = self.key(delta, first)
             way = self._ways.get(key) or self._begun(key, delta)
+        if way is None and stage.holds:
+            yield delta
+            return
         if way is None:
             for part in stage.passed(delta):
                 yield from self.parts(part, first + 1)

@@ -109,13 +109,13 @@ class Way:
         kept = self.tell(route, delta) if self._telling else []
         listed = listed_of(delta, self.head)
         time = times if isinstance(times, int) else 0
-        if length >= LARGE and legs[0].splits and (errands := at_hand(length)) is not None:
+        marks = self._marks
+        if length >= LARGE and legs[0].splits and marks is None and (errands := at_hand(length)) is not None:
             for leg in legs:
                 leg.ready()
             routes = side_by_side(errands, route, listed, length, time)
             self._idle.append(route)
             return self.rest(routes, delta, [kept, listed])
-        marks = self._marks
         if marks is None:
             return self._ended(route, delta, route.go(listed, 0, length, time), [kept, listed])
         marked = len(marks)

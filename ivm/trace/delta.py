@@ -164,6 +164,10 @@ class Group:
         """Column `index` of the source, gathered into the delta's rows."""
         return self.source.column(index) if self.refs is None else self.source.gather(index, self.refs)
 
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
+        """See `Source.computes`."""
+        return self.source.computes(index, functions)
+
     def take(self, rows: _Part) -> Group:
         """The group for the delta's rows at `rows`."""
         if self.refs is not None:
@@ -294,7 +298,7 @@ def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, l
 class Concatenation(Source):
     """The columns of several parts, one below the other; each is put together when it is first read, then kept."""
 
-    parts: Sequence[Delta | Source]
+    parts: Sequence[Delta | Group | Source]
     _made: dict[Read, Column] = field(default_factory=dict)
 
     def column(self, index: Read) -> Column:
@@ -312,15 +316,31 @@ class Concatenation(Source):
 def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
     """The sum of deltas with equally many columns; None of none. A single delta is passed on as it is.
 
-    Cost: the times and diffs now; a gather and a copy of each column that is read later.
+    Parts of one walk stay as they are placed, and what is of one source in all is of it still. Cost: references, times
+    and diffs now; of other columns a gather and a copy of each that is read later.
     """
     if not deltas:
         return None
     if len(deltas) == 1:
         return deltas[0]
-    first = deltas[0].times
+    first, layout = deltas[0].times, deltas[0].layout
     same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
     times = first if same else np.concatenate([d.time_array() for d in deltas])
     diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
-    layout = plain_layout(len(deltas[0].layout))
-    return Delta([Group(Concatenation(deltas))], layout, sum(len(d) for d in deltas), times, diffs)
+    if all(d.layout is layout for d in deltas):
+        lengths = [len(d) for d in deltas]
+        groups = [_together(each, lengths) for each in zip(*[d.groups for d in deltas], strict=True)]
+    else:
+        layout, groups = plain_layout(len(layout)), [Group(Concatenation(deltas))]
+    return Delta(groups, layout, sum(len(d) for d in deltas), times, diffs)
+
+
+def _together(groups: Sequence[Group], lengths: Sequence[int]) -> Group:
+    """The rows of groups, so many of each, one below the other."""
+    source = groups[0].source
+    if any(group.source is not source for group in groups):
+        return Group(Concatenation(groups))
+    refs = [
+        np.arange(length) if group.refs is None else group.refs for group, length in zip(groups, lengths, strict=True)
+    ]
+    return Group(source, np.concatenate(refs))

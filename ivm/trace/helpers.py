@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import threading
 from _thread import allocate_lock, get_ident
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from queue import SimpleQueue
 from types import TracebackType
@@ -32,12 +33,12 @@ T = TypeVar("T")
 class Errand(Generic[T]):
     """Some work that is done once, by whoever claims it first."""
 
-    __slots__ = ("_error", "_over", "_owner", "_result", "_running", "_work")
+    __slots__ = ("_error", "_owner", "_result", "_running", "_work", "is_over")
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work: Callable[[], T] | None = work
         self._owner: dict[None, int] = {}
-        self._over = False
+        self.is_over = False
         self._running = allocate_lock()
         self._running.acquire()
         self._error: BaseException | None = None
@@ -60,18 +61,18 @@ class Errand(Generic[T]):
             self._error = error
         finally:
             self._work = None
-            self._over = True
+            self.is_over = True
             self._running.release()
 
     def wait(self) -> None:
         """Let it end if another thread is at it; if nobody is, nobody will be. May be interrupted, and called again."""
         if not self.claim():
-            while not self._over:
+            while not self.is_over:
                 self._running.acquire(timeout=_WAIT_SECONDS)
 
     def get(self) -> T:
         """What came of it; raises what it raised. It is done here and now if nobody has begun."""
-        if not self._over:
+        if not self.is_over:
             if self.claim():
                 self.run()
             else:
@@ -144,9 +145,7 @@ class Errands:
             self._helpers.put(errand)
         try:
             mine.get()
-            for errand in others:  # what nobody is at, before waiting for what somebody is at
-                if errand.claim():
-                    errand.run()
+            _do(others)
             return [errand.get() for errand in errands]
         finally:
             for errand in others:
@@ -155,7 +154,8 @@ class Errands:
 
     def finish(self) -> None:
         """Let all that are out be done; raises what the first of them raised that did."""
-        for errand in tuple(self.out):
+        _do(self.out)
+        for errand in self.out:
             errand.get()
         self.out.clear()
 
@@ -176,10 +176,28 @@ class Errands:
         here.work = self._before
 
 
+def _do(errands: Sequence[Errand[Any]]) -> None:
+    """Do what nobody is at, before anybody waits for what somebody is at."""
+    for errand in errands:
+        if not errand.is_over and errand.claim():
+            errand.run()
+
+
 def at_hand(rows: int) -> Errands | None:
     """By which this thread lets others help it with so many rows; None if it does them alone."""
     errands: Errands | None = None if rows < LARGE else here.work[0]
     return errands
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Nobody helps this thread meanwhile."""
+    before = here.work
+    here.work = None, before[1]
+    try:
+        yield
+    finally:
+        here.work = before
 
 
 def side_by_side(works: Sequence[Callable[[], T]], rows: int) -> list[T]:
