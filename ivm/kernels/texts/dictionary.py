@@ -38,8 +38,6 @@ META = 6
 """Codes ever given out, bytes of the heap in use, slots taken in `slots`; see above for the others."""
 MOST_BYTES = 1 << 34
 """Places lie below."""
-ANYWHERE = 1 << 61
-"""An array of so many bytes is all of the process's memory, of which nothing beyond a text may be read."""
 LENGTHS = 0xFFFFFFFF
 """The bits of a place that are the string's length in bytes."""
 _NEAR = 1 << 15
@@ -81,7 +79,7 @@ def length_of(place: Int) -> Int:
 @part(inline=True)
 def has_word(data: Bytes, at: Int) -> bool:
     """Whether 8 bytes may be read from `at` on."""
-    return not (len(data) >= ANYWHERE or at + _WORD > len(data))
+    return at + _WORD <= len(data)
 
 
 @part(inline=True)

@@ -17,15 +17,15 @@ from ivm.trace.columns.batches import FAN, SEALED, Batches, Lying
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.columns.few_texts import WantedTexts
 from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in
-from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, scattered, texts_in_place
+from ivm.trace.columns.placed_texts import PlacedTexts, placed_texts, texts_in_place
 from ivm.trace.columns.segment import in_one
 from ivm.trace.columns.together import Together, as_declared
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Texts, texts_of
 
 _SMALL = 256
-_READ, _SCATTERED = 16, 1 << 8
-"""Rows of which each text is read by itself; and those that are read where they lie at all."""
+_READ = 16
+"""Of so many rows each text is read by itself."""
 _LET_GO = 4
 """How many batches of which a copy was made are let go of at once."""
 
@@ -205,25 +205,12 @@ class ColdColumns:
         return None if lie is None else lie.text(row - self.batches.pieces.start(number))
 
     def texts(self, index: int, rows: Array) -> Texts | None:
-        """The texts of a few rows, where they lie; None where that is not known of some, one is NULL, or they are many:
-        of a dictionary's codes each text is read anew. Cost: some calls for each batch that they lie in.
-        """
-        if len(rows) > _SCATTERED:
+        """The texts of a few rows, read where they lie; None where that is not known, one is NULL, or they are many."""
+        if len(rows) > _READ:
             return None
-        if len(rows) <= _READ:
-            found = [self.text(index, row) for row in rows.tolist()]
-            few = [text for text in found if text is not None]
-            return texts_of(few) if len(few) == len(found) else None
-        pieces, rows = self.batches.pieces, rows.astype(np.int64, copy=False)
-        owners = np.searchsorted(pieces.starts, rows, side="right") - 1
-        starts, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-        for number in set(owners.tolist()):
-            lie = self._texts_in(number, index)
-            if lie is None:
-                return None
-            mine = owners == number
-            starts[mine], ends[mine] = lie.bounds(rows[mine] - pieces.start(number))
-        return scattered(starts, ends)
+        found = [self.text(index, row) for row in rows.tolist()]
+        few = [text for text in found if text is not None]
+        return texts_of(few) if len(few) == len(found) else None
 
     def _texts_in(self, number: int, index: int) -> PlacedTexts | None:
         """Where the texts of a batch lie."""

@@ -6,26 +6,19 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from ivm.catalog.types import Kind, Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, OFFSETS, WIDTH
 from ivm.kernels.memory.places import ADDRESS, WORDS
-from ivm.kernels.texts.dictionary import ANYWHERE, Bytes
-from ivm.trace.columns.column import Array, Ints, readonly
-from ivm.trace.columns.exported import MEMORY, PAGE, READABLE
-from ivm.trace.text.texts import Texts
+from ivm.trace.columns.exported import MEMORY, PAGE
 
 _OFFSET_BYTES = {
     **dict.fromkeys((pa.string().id, pa.binary().id), 4),
     **dict.fromkeys((pa.large_string().id, pa.large_binary().id), 8),
 }
-_SOME = 1 << 40
-"""The length of an array of which others know how far it may be read."""
 _CODE = {size: Struct(f"={form}").unpack_from for size, form in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 _BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
-_WHOLE: Bytes = np.ndarray((ANYWHERE,), np.uint8, READABLE)
 
 
 class PlacedTexts(NamedTuple):
@@ -55,15 +48,6 @@ class PlacedTexts(NamedTuple):
         data = self.data - PAGE
         return MEMORY[data + begin : data + end]
 
-    def bounds(self, places: Ints) -> tuple[Ints, Ints]:
-        """Where the texts at these places begin and end, in all of the process's memory: see `scattered`."""
-        if self.width:
-            codes: Array = np.ndarray((_SOME,), f"u{self.width}", READABLE, self.codes - PAGE)
-            places = codes[places].astype(np.int64)
-        offsets: Array = np.ndarray((_SOME,), f"i{self.size}", READABLE, self.offsets - PAGE)
-        data = self.data - PAGE
-        return offsets[places].astype(np.int64) + data, offsets[places + 1].astype(np.int64) + data
-
 
 def texts_in_place(place: Sequence[int]) -> PlacedTexts:
     """What a place says of texts, which has OFFSET_BYTES and no stride."""
@@ -89,8 +73,3 @@ def placed_texts(array: pa.Array, type: SqlType) -> PlacedTexts | None:
     if offsets is None or data is None:
         return None
     return PlacedTexts(offsets.address + size * array.offset, size, data.address, codes, width)
-
-
-def scattered(starts: Ints, ends: Ints) -> Texts:
-    """Texts between `bounds` that `PlacedTexts` gives, for as long as the arrays are there that they lie in."""
-    return Texts(_WHOLE, readonly(starts), readonly(ends))
