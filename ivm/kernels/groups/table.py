@@ -91,11 +91,10 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
     begin_batch(block, memory)
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(size, np.int64)
     shift, cells = shift_of(directory), memory[CELLS]
-    lately, recalls, wait = np.full(_LATELY, -1, np.int64), False, np.int64(0)
+    lately, wait = np.full(_LATELY, -1, np.int64), np.int64(1)
     for first in range(start, rows, BLOCK):
-        stop, wait = min(first + BLOCK, rows), wait - 1
-        recalls = wait < 0 and first > start
-        if recalls:
+        stop, wait, missing = min(first + BLOCK, rows), wait - 1, np.int64(-1)
+        if wait < 0:
             missing = recall(words, times, first, stop, width, lately, row_cell)
             if missing == 0:
                 continue
@@ -103,7 +102,7 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
                 wait = np.int64(_WAIT)
         guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
         for i in range(first, stop):
-            if recalls and row_cell[np.uint64(i)] >= 0:
+            if missing >= 0 and row_cell[np.uint64(i)] >= 0:
                 continue
             if i > first and goes_on(words, times, i):
                 row_cell[np.uint64(i)] = row_cell[np.uint64(i - 1)]
