@@ -327,7 +327,7 @@ def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
     same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
     times = first if same else np.concatenate([d.time_array() for d in deltas])
     diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
-    if all(d.layout is layout for d in deltas):
+    if all(d.layout is layout and len(d.groups) == len(deltas[0].groups) for d in deltas):
         lengths = [len(d) for d in deltas]
         groups = [_together(each, lengths) for each in zip(*[d.groups for d in deltas], strict=True)]
     else:
