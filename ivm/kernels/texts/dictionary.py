@@ -79,7 +79,7 @@ def length_of(place: Int) -> Int:
 @part(inline=True)
 def has_word(data: Bytes, at: Int) -> bool:
     """Whether 8 bytes may be read from `at` on."""
-    return at + _WORD <= len(data)
+    return not at + _WORD > len(data)
 
 
 @part(inline=True)
