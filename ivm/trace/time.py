@@ -18,6 +18,8 @@ ALIVE = 0
 
 _STAMPS = 0x7FFF_FFFF_FFFF_FFFF
 _FEW = 64
+_BATCHES, _MANY = 8, 1 << 13
+"""The times of so many batches that have many are forgotten together, unless they are more than that."""
 _KEPT_PART = 4
 _NEAR = 4
 """So many of the latest times are looked at one by one: most readers ask for what was before the last one."""
@@ -106,6 +108,7 @@ class Births:
         known = self.times.length
         begun, rows = self.times.reserve(known + count), self._rows.reserve(known + count)
         known = note_stretches(readonly(times), self.last, first_row, begun, rows, known)
+        self.look_from = max(self.look_from, min(_BATCHES * (known - self.times.length), _MANY))
         self.times.length = self._rows.length = known
         self.last = int(times[-1])
 
