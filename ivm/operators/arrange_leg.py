@@ -31,8 +31,8 @@ class ArrangeStage(LastStage):
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
-        found = read_at(delta.layout, range(len(self.kept.store.types)))
-        return None if found is None or not isinstance(delta.times, int) else ArrangeLeg(self, delta, *found)
+        found = read_at(delta.layout, range(len(self.kept.store.types))) if isinstance(delta.times, int) else None
+        return None if found is None else ArrangeLeg(self, delta, *found)
 
 
 class ArrangeLeg(AddingLeg):

@@ -33,8 +33,8 @@ class ReduceStage(LastStage):
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
-        found = read_at(delta.layout, self.form.reads)
-        return None if found is None or not isinstance(delta.times, int) else ReduceLeg(self, *found)
+        found = read_at(delta.layout, self.form.reads) if isinstance(delta.times, int) else None
+        return None if found is None else ReduceLeg(self, *found)
 
 
 class ReduceLeg(Leg):

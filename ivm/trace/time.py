@@ -205,6 +205,8 @@ class Births:
             return self
         made = Births()
         made.last = self.last
+        made.times.reserve(self.times.length)  # as many are going to come
+        made._rows.reserve(self.times.length)
         if left:
             made.times.append(self.times.view()[-left:])
             made._rows.append(self._rows.view()[-left:])
