@@ -91,6 +91,10 @@ class IndexLeg(_KeyedLeg):
         arrangement.settle()
         index, store = arrangement.index, arrangement.store
         times = delta.times if self._entered is None else self._entered.time
+        if not isinstance(times, int) and len(times):
+            first = int(times.min())
+            if store.is_settled(first - (not self._inclusive)):  # each of them sees the same
+                times = first
         limits: tuple[Ints, Ints] | None = None
         if isinstance(times, int):
             as_of = times if self._inclusive else times - 1

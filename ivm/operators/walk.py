@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from ivm.operators.faster import Faster
 from ivm.operators.stage import Stage
-from ivm.operators.turns import Turns
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
 from ivm.trace.delta import Delta, Layout, concat_deltas
 from ivm.trace.helpers import LARGE, alone, at_hand
@@ -22,7 +22,7 @@ class Walk:
         self.stages = tuple(each for stage in stages for each in stage.stages)
         ends = [number for number, stage in enumerate(self.stages) if isinstance(stage, LastStage)]
         self._is_led = any(ends)
-        self._turns = Turns()
+        self._faster = Faster()
         """Whether one thread had better walk alone where others might help it."""
         self._apart = (Walk(self.stages[: ends[0]]), Walk(self.stages[ends[0] :])) if self._is_led and ends[0] else None
         """The walks to the first end, and from there on."""
@@ -51,7 +51,7 @@ class Walk:
         """The same of so many rows that others may help: stretches go to the first end side by side, and together from
         there on. Or this thread goes alone, if that has taken less time lately.
         """
-        with self._turns.next(delta.length) as is_alone:
+        with self._faster.next(delta.length) as is_alone:
             if is_alone:
                 with alone():
                     return [part for part in self.parts(delta) if part.length]

@@ -70,6 +70,12 @@ def _ends_of_blocks(code: CodeType) -> frozenset[int]:
 
 
 @cache
+def _idle(code: CodeType) -> frozenset[int]:
+    """Where nothing is done, as at a `try`: nothing can be raised there, nor is a signal heard."""
+    return frozenset(each.offset for each in dis.get_instructions(code) if each.opname == "NOP")
+
+
+@cache
 def _lines_in(code: CodeType) -> frozenset[int | None]:
     """The lines of a function."""
     return frozenset(line for _, _, line in code.co_lines())
@@ -118,8 +124,9 @@ def _watched(reached: Callable[[Place, FrameType], object], only: Place | None =
     """Tell of every line that is reached within, or of those of the functions that have this one."""
 
     def line(frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line" and frame.f_lasti not in _ends_of_blocks(frame.f_code):
-            path = _path(frame.f_code.co_filename)
+        code, at = frame.f_code, frame.f_lasti
+        if event == "line" and at not in _ends_of_blocks(code) and at not in _idle(code):
+            path = _path(code.co_filename)
             assert path is not None, "only these are watched"
             reached((path, frame.f_lineno), frame)
         return line

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.operators import turns
-from ivm.operators.turns import Turns
+from ivm.operators import faster
+from ivm.operators.faster import Faster
 from ivm.operators.walk import Walk
 from ivm.trace.delta import Delta
 from tests.engine.threads import helped
@@ -32,7 +32,7 @@ def test_views_are_the_same_whichever_way_walks_go(ways: tuple[bool, ...]) -> No
     random, went = np.random.default_rng(7), list[tuple[bool, bool]]()
 
     @contextmanager
-    def forced(self: Turns, rows: int) -> Iterator[bool]:
+    def forced(self: Faster, rows: int) -> Iterator[bool]:
         yield ways[len(went) % len(ways)]
 
     def noted(walk: Walk, delta: Delta) -> list[Delta]:
@@ -42,7 +42,7 @@ def test_views_are_the_same_whichever_way_walks_go(ways: tuple[bool, ...]) -> No
     along = Walk._with_others
     with (
         helped(),
-        patch.object(Turns, "next", forced),
+        patch.object(Faster, "next", forced),
         patch.object(Walk, "_with_others", noted),
         ivm.connect(compile="wait") as db,
     ):
@@ -66,8 +66,8 @@ def test_views_are_the_same_whichever_way_walks_go(ways: tuple[bool, ...]) -> No
 
 def test_the_way_that_takes_less_time_is_gone_and_the_other_now_and_then() -> None:
     now, cost, gone = [0], {True: 5, False: 9}, list[bool]()
-    with patch.object(turns, "perf_counter_ns", lambda: now[0]):
-        chosen = Turns()
+    with patch.object(faster, "perf_counter_ns", lambda: now[0]):
+        chosen = Faster()
         for commit in range(400):
             if commit == 200:
                 cost[False] = 1
@@ -80,7 +80,7 @@ def test_the_way_that_takes_less_time_is_gone_and_the_other_now_and_then() -> No
 
 
 def test_what_raises_is_no_measure() -> None:
-    chosen = Turns()
+    chosen = Faster()
     for _ in range(3):
         with pytest.raises(ValueError, match="x"), chosen.next(10):
             raise ValueError("x")

@@ -217,6 +217,10 @@ class RowStore:
         """How many rows had come by `time`."""
         return self._births.limit(time, self.rows)
 
+    def is_settled(self, time: int) -> bool:
+        """Whether no row has come after a time, nor ever died, so that all of them are seen as of it and later."""
+        return time >= self._births.last and not self._died.length
+
     def limits(self, times: Ints) -> Ints:
         """`limit` for each of `times`."""
         return self._births.limits(times, self.rows)

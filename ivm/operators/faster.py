@@ -10,7 +10,7 @@ _FIRST, _AGAIN = 8, 64
 _RISE = 1.25
 
 
-class Turns:
+class Faster:
     """Two ways, told apart by a bool. Each is gone by turns at first, then the one that took less time a row, and the
     other one now and then again.
 
