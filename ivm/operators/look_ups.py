@@ -95,14 +95,14 @@ class IndexLeg(_KeyedLeg):
             first = int(times.min())
             if store.is_settled(first - (not self._inclusive)):  # each of them sees the same
                 times = first
-        limits: tuple[Ints, Ints] | None = None
+        limits: tuple[Ints, Ints | None] | None = None
         if isinstance(times, int):
             as_of = times if self._inclusive else times - 1
             seen = Seen(store.died_at, store.limit(as_of), 0, stamp(as_of), 0)
         else:
             since = times if self._inclusive else times - 1
-            limits = store.limits(since), stamps(since)
-            seen = Seen(store.died_at, 0, limits[0].ctypes.data, 0, limits[1].ctypes.data)
+            limits = store.limits(since), stamps(since) if store.died_at else None
+            seen = Seen(store.died_at, 0, limits[0].ctypes.data, 0, 0 if limits[1] is None else limits[1].ctypes.data)
         tell(route, number, index, seen, index.run_at(), store.columns.told(columns))
         return limits
 
