@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ivm.trace import time as of_time
 from ivm.trace.time import BEGINNING, Births
 
 
@@ -13,8 +16,15 @@ from ivm.trace.time import BEGINNING, Births
     st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30).map(sorted), max_size=6),
     st.lists(st.integers(-1, 300), max_size=30),
     st.integers(0, 200),
+    st.sampled_from([0, 1, 8]),
 )
-def test_rows_come_at_their_times(batches, asked, since):
+def test_rows_come_at_their_times(batches, asked, since, together):
+    """However many batches' times are forgotten `together`, and however few are kept at least."""
+    with patch.object(of_time, "_BATCHES", together), patch.object(of_time, "_FEW", 8 * together or 64):
+        _come(batches, asked, since)
+
+
+def _come(batches, asked, since):
     births, came = Births(), list[int]()
     base = 0
     for batch in batches:

@@ -64,8 +64,8 @@ from ivm.kernels.types import Int32s, Ints
 
 BLOCK = 64
 _LATELY, _PLACE, _WAIT = 64, 58, 8
-"""So many rows are remembered by the first bits of what is left by so many; for so many blocks they are not asked, once
-they were of no use to most rows of one.
+"""How many rows are remembered, each at the place that its mixed key says from bit _PLACE on; and for how many blocks
+none is asked, once most rows of a block have met none.
 """
 
 
