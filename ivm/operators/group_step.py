@@ -39,7 +39,7 @@ from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.sources import Frame, Sources, source_of
+from ivm.trace.sources import Frame, Sources, id_of, source_of
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
@@ -67,7 +67,7 @@ class GroupStep:
         output = self._form.room(cells, min(delta.length, groups.expected))
         self._frame.tell(
             id(groups.block()), id(cells.memory), OPENING, 0, id(cells.after), len(cells.after), id(output.room),
-            0, 0, 0, id(each_time), 0 if diffs is None else id(diffs), id(listed),
+            0, 0, 0, id_of(each_time), id_of(diffs), id(listed),
         )  # fmt: skip
         while (said := step_groups(request)) != DONE:
             if said == NO_SLOTS:

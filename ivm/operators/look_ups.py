@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ivm.kernels.hashing.search import AT
-from ivm.kernels.step.records import FIRST, FOUND, GIVEN
-from ivm.kernels.step.state import EARLIER
+from ivm.kernels.step.records import FIRST, FOUND
 from ivm.operators.entered import Entered
 from ivm.operators.reduce import GroupLookup
 from ivm.operators.stage import Leg, Meeting
-from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.column import Column
 from ivm.trace.columns.computed import Read
 from ivm.trace.delta import Columns, Delta, Group, Source
 from ivm.trace.index.arrangement import Arrangement
@@ -18,7 +17,7 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.index.search import SearchWords, Seen, report, tell
 from ivm.trace.keyed.group_search import GroupWords
 from ivm.trace.route import Route, Words
-from ivm.trace.time import stamp, stamps
+from ivm.trace.time import stamp
 
 
 class _KeyedLeg(Leg):
@@ -65,7 +64,7 @@ class _KeyedLeg(Leg):
 
 
 class IndexLeg(_KeyedLeg):
-    """Rows are looked up in an index. `standing`: they are found by themselves where all changes have one time.
+    """Rows are looked up in an index. `standing`: a walk finds them by itself.
 
     `entered`: what says as of which time, where that of the changes is another clock's.
     """
@@ -75,7 +74,7 @@ class IndexLeg(_KeyedLeg):
     ) -> None:
         super().__init__(stage, arrangement.layout, delta)
         self._arrangement, self._inclusive, self._entered = arrangement, stage.inclusive, entered
-        self.tells = entered is not None or not (standing and isinstance(delta.times, int))
+        self.tells = entered is not None or not standing
         words, unique = None if self.tells else arrangement.words, arrangement.unique
         self._words = SearchWords(self._form, arrangement.layout.words, unique, words, stage.inclusive)
 
@@ -91,20 +90,11 @@ class IndexLeg(_KeyedLeg):
         arrangement.settle()
         index, store = arrangement.index, arrangement.store
         times = delta.times if self._entered is None else self._entered.time
-        if not isinstance(times, int) and len(times):
-            first = int(times.min())
-            if store.is_settled(first - (not self._inclusive)):  # each of them sees the same
-                times = first
-        limits: tuple[Ints, Ints | None] | None = None
-        if isinstance(times, int):
-            as_of = times if self._inclusive else times - 1
-            seen = Seen(store.died_at, store.limit(as_of), 0, stamp(as_of), 0)
-        else:
-            since = times if self._inclusive else times - 1
-            limits = store.limits(since), stamps(since) if store.died_at else None
-            seen = Seen(store.died_at, 0, limits[0].ctypes.data, 0, 0 if limits[1] is None else limits[1].ctypes.data)
+        assert isinstance(times, int), "walks find by themselves what each of several times sees"
+        as_of = times if self._inclusive else times - 1
+        seen = Seen(store.died_at, store.limit(as_of), 0, stamp(as_of), 0)
         tell(route, number, index, seen, index.run_at(), store.columns.told(columns))
-        return limits
+        return None
 
     def want(self, columns: Sequence[int]) -> None:
         """See `Leg.want`."""
@@ -116,13 +106,8 @@ class IndexLeg(_KeyedLeg):
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
         """See `Leg.asked`."""
-        arrangement, times = self._arrangement, delta.times
-        arrangement.tell()
-        assert isinstance(times, int), "where there are several, it tells each time"
-        if times - (not self._inclusive) >= arrangement.store.words.item(EARLIER):
-            return None
-        route.give(route.legs[number] + GIVEN, 1)  # of what was long ago less is known
-        return self.begin(route, number, delta, columns, ())
+        self._arrangement.tell()
+        return None
 
     def end(self, route: Route, number: int) -> None:
         """See `Leg.end`."""

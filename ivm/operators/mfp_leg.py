@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
-from ivm.kernels.step.records import DIFFS, GROUPS, LENGTH
+from ivm.kernels.step.records import DIFFS, GROUPS, LENGTH, TIMES
 from ivm.operators.stage import Leg, Stage
 from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import Ints
@@ -78,5 +78,6 @@ class MfpLeg(Leg):
         if self.made:
             arena, begin = route.arena_of(edge[at + PLACES])
             groups.append(Group(Made(arena, begin, edge[at + PLACES], self.made, length)))
+        times = delta.times if isinstance(delta.times, int) else route.moved(edge[TIMES], length, delta.times)
         diffs = route.moved(edge[DIFFS], length, delta.diffs) if edge[DIFFS] else None
-        return Delta(groups, self.layout, length, delta.times, diffs)
+        return Delta(groups, self.layout, length, times, diffs)

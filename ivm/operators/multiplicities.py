@@ -18,7 +18,7 @@ from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas, delta_
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.sources import Frame, Sources
+from ivm.trace.sources import Frame, Sources, id_of
 from ivm.trace.text.dictionary import TextDictionary
 
 
@@ -122,7 +122,7 @@ class Threshold(Kept):
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
-        frame.tell(0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(after), id(room), rows)
+        frame.tell(0, id(listed), id_of(each_time), id_of(diffs), id(after), id(room), rows)
         while (count := step_multiplicities(self._groups.block(), cells.memory, frame.words)) == NO_SLOTS:
             self._groups.make_room()
         if count == NOT_READABLE:

@@ -72,7 +72,7 @@ class Reduce(Kept, Leading):
         if delta is None:
             return None
         parts = self.groups.fields
-        if onward is not None and isinstance(delta.times, int) and not (parts.doubles or parts.pauses):
+        if onward is not None and not (parts.doubles or parts.pauses):
             stage, walk = self._led or self._leading(onward.ends[0].marks)
             stage.rows = 0
             found = walk.all(delta, onward)

@@ -26,14 +26,14 @@ _pack = Struct("7q").pack_into
 
 
 class ReduceStage(LastStage):
-    """The step of a reduce of `groups` on walks, where all changes have one time."""
+    """The step of a reduce of `groups` on walks."""
 
     def __init__(self, groups: Groups[Accumulators], form: OutputForm, marks: Marks) -> None:
         self.groups, self.form, self.marks = groups, form, marks
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
-        found = read_at(delta.layout, self.form.reads) if isinstance(delta.times, int) else None
+        found = read_at(delta.layout, self.form.reads)
         return None if found is None else ReduceLeg(self, *found)
 
 

@@ -32,7 +32,7 @@ from ivm.trace.columns.places import NONE
 from ivm.trace.consolidate import one_each
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, Rounds, frame_of
-from ivm.trace.sources import Frame, Sources
+from ivm.trace.sources import Frame, Sources, id_of
 from ivm.trace.text.dictionary import TextDictionary
 
 G = TypeVar("G", bound=Rounds)
@@ -137,7 +137,7 @@ class RoundReduce(Cells[RoundGroups]):
         listed, groups = sources.of(delta), self.groups
         groups.expect(delta.length)
         row_cell = np.empty(delta.length, np.int32)
-        frame.tell(0, 0, 0 if delta.diffs is None else id(delta.diffs), id(listed))
+        frame.tell(0, 0, id_of(delta.diffs), id(listed))
         while (said := put_rounds(groups.table(), groups.block, row_cell, frame.words)) == NO_SLOTS:
             groups.make_room()
         if said == NOT_READABLE:

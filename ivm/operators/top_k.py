@@ -32,7 +32,7 @@ from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import DecodedRows, RowOrder, total_order
-from ivm.trace.sources import Frame, Sources
+from ivm.trace.sources import Frame, Sources, id_of
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
 
@@ -104,7 +104,7 @@ class TopK(Kept):
         cells = groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)
         frame.tell(
-            OPENING, 0, 0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(tree.begin(rows)),
+            OPENING, 0, 0, id(listed), id_of(each_time), id_of(diffs), id(tree.begin(rows)),
             id(scratch), id(after), 0, 0,
         )  # fmt: skip
         words, strings = frame.words, tree.dictionary.now()

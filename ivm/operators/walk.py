@@ -184,8 +184,6 @@ class Walk:
             return
         if following.legs[-1].is_end and way.first:
             return  # what has come so far may be some of the changes
-        if not isinstance(part.times, int) and following.legs[0].source() is not None:
-            return  # each row sees what there was at its time, which is found out before
         self._ways[way.key] = Way(way.key, way.groups, [*way.legs, *following.legs])
 
 

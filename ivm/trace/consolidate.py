@@ -13,6 +13,7 @@ from ivm.kernels.hashing.keys import INTEGER
 from ivm.trace.columns.column import KINDS, Column, Ints
 from ivm.trace.columns.places import places_of
 from ivm.trace.delta import Delta
+from ivm.trace.sources import id_of
 from ivm.trace.time import BEGINNING
 
 _LEAST_SLOTS = 16
@@ -75,7 +76,7 @@ class EqualRows:
         self._length = length
         self.count = 0
         self.done = 0
-        ids = [0 if each is None else id(each) for each in (times, diffs, self._table, self._rows, self._sums)]
+        ids = [id_of(each) for each in (times, diffs, self._table, self._rows, self._sums)]
         told = [0, 0, 0, len(self._table), since, times is not None, id(kinds), *ids]
         self._frame: Ints = np.array(told, np.int64)
         self._places = places_of(columns)

@@ -18,6 +18,11 @@ from ivm.trace.delta import Delta, Layout
 _MOST = 64
 
 
+def id_of(array: Any) -> int:
+    """What a kernel is told of an array, which the caller holds; 0 if there is none."""
+    return 0 if array is None else id(array)
+
+
 class Sources:
     """The sources of `columns` of deltas of one `layout`: `places` int64 (columns, 2) is of each column in which of
     them it lies, of so many, and under which number. What a function makes of texts lies in one of its own.

@@ -167,13 +167,6 @@ class Births:
                 break
         return min(self._rows.array.item(later), rows) if later < times.length else rows
 
-    def latest(self, rows: int) -> tuple[int, int]:
-        """How many of the store's `rows` had come before the last time, as far back as the time that is given too."""
-        times, known = self.times, self.times.length
-        if not known or times.array.item(known - 1) < self.last:  # no row has come at the last one
-            return rows, times.array.item(known - 1) if known else BEGINNING
-        return self._rows.array.item(known - 1), times.array.item(known - 2) if known > 1 else BEGINNING
-
     def limits(self, times: Ints, rows: int) -> Ints:
         """`limit` for each of `times`; cost: where they ascend, one pass; else a binary search among the times kept."""
         found = np.empty(len(times), np.int64)

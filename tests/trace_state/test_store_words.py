@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from ivm.catalog.types import BIGINT
-from ivm.kernels.step.state import BEFORE, DIED, EARLIER, LAST, MORTAL, ROWS
+from ivm.kernels.step.state import DIED, FIRSTS, KNOWN, LAST, MORTAL, ROWS, TIMES
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.text.dictionary import TextDictionary
@@ -29,11 +31,15 @@ def check(store: RowStore, since: int, now: int) -> int:
     assert bool(words[MORTAL]) == (len(store.died) > 0)
     if words[MORTAL]:
         assert words[DIED] == store.died.ctypes.data
+    known = words.item(KNOWN)
+    times, firsts = (np.zeros(known, np.int64) for _ in range(2))
+    for found, at in (times, TIMES), (firsts, FIRSTS):
+        ctypes.memmove(found.ctypes.data, words.item(at), 8 * known)
     for as_of in range(since, now + 1):
-        if as_of >= words[EARLIER]:
-            told = store.rows if as_of >= words[LAST] else min(int(words[BEFORE]), store.rows)
-            assert told == store.limit(as_of), as_of
-            earlier += as_of < words[LAST]
+        later = np.flatnonzero(times > as_of)
+        told = firsts[later[0]] if as_of < words[LAST] and len(later) else store.rows
+        assert told == store.limit(as_of), as_of
+        earlier += as_of < words[LAST]
     return earlier
 
 

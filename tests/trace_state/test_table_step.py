@@ -53,7 +53,6 @@ def test_pieces_and_times_are_written_as_they_would_be_one_by_one(coming: list[t
         rows += count
         assert words[state.ROWS] == rows
         assert words[state.LAST] == twin_births.last == time
-        assert (int(words[state.BEFORE]), int(words[state.EARLIER])) == twin_births.latest(rows)
         assert words[state.KNOWN] == twin_births.times.length
         assert births.times.view().tolist() == twin_births.times.view().tolist()
         assert pieces.starts.tolist() == twin_pieces.starts.tolist()

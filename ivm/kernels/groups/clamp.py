@@ -15,7 +15,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.memory.at import address_of, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_if, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.places import lay_updates
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
@@ -38,7 +38,7 @@ def step_multiplicities(block: Ints, memory: Ints, frame: Ints) -> Word:
     reads = words_at(data_of(frame[READS]), frame[KEYS], 2)
     if not lay_updates(frame[LISTED], frame[NONE], frame[DIFFS], reads, frame[LENGTH:]):
         return np.int64(NOT_READABLE)
-    sources, form, times = address_of(frame) + 8 * LENGTH, frame[KEY_FORM], frame[ROW_TIMES]
+    sources, form, times = address_of(frame) + 8 * LENGTH, frame[KEY_FORM], data_if(frame[ROW_TIMES])
     frame[AT] = open_keyed(block, memory, sources, frame[KEYS], form, times, frame[AT])
     if frame[AT] >= 0:
         return np.int64(NO_SLOTS)
@@ -48,7 +48,7 @@ def step_multiplicities(block: Ints, memory: Ints, frame: Ints) -> Word:
     after, room, capacity = words_at(data_of(frame[AFTER]), cells, 1), data_of(frame[ROOM]), frame[CAPACITY]
     keys, out_diffs = words_at(room, capacity, width), ints_at(room + 8 * capacity * width, capacity)
     out_times = ints_at(room + 8 * capacity * (width + 1), capacity)
-    diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows)
+    diffs = ints_at(data_if(frame[DIFFS]), rows)
     for cell in range(cells):
         after[cell, 0] = 0
     for i in range(rows):

@@ -3,7 +3,7 @@
 VERSION is odd while the groups are written to: who reads without a lock reads again if it was, or has changed. OPEN:
 the address of the request with which a kernel has begun a step, at the time TIME, with what was offered, and which is
 no step like others so far; KNOWN_OPEN if somebody has seen that it has ended; 0 if there is none. IS_OFFERED: whether
-what follows is there for a step of rows of one time, where no other one is open: TABLE, MEMORY, AFTER and ROOM are the
+what follows is there for a step, where no other one is open: TABLE, MEMORY, AFTER and ROOM are the
 `id` of arrays as `groups.step` takes them, the first being the BLOCK of the groups; CAPACITY is for how many cells
 there is room. OWES: whether sealing takes more than `groups.seal` does: there are readers, or groups to be forgotten
 that they kept, or there is no group any more. SEALS: how often groups were sealed.
@@ -41,15 +41,18 @@ def _store_between(builder: Any, address: Any, value: Any) -> None:
 
 
 @part()
-def begin_offered(offer: Ints, request: Ints, rows: Word, time: Word) -> bool:
-    """Begin a step of so many rows at a time with what is offered; False, and nothing is done, if that does not do."""
+def begin_offered(offer: Ints, request: Ints, rows: Word, time: Word, many: Word) -> bool:
+    """Begin a step of so many rows with what is offered; False, and nothing is done, if that does not do.
+
+    They are all of one time, or `many` of them, which is all, have times of their own.
+    """
     if offer[IS_OFFERED] == 0:
         return False
     length = length_of(offer[MEMORY], 0)
-    if META + 3 * ((rows + 1) >> 1) > length:
+    if META + many + 3 * ((rows + 1) >> 1) > length:
         return False
     memory = ints_at(data_of(offer[MEMORY]), length)
-    memory[PHASE], memory[CELLS], memory[EMPTIED], memory[ROWS], memory[TIMES] = UNTOUCHED, 0, 0, rows, 0
+    memory[PHASE], memory[CELLS], memory[EMPTIED], memory[ROWS], memory[TIMES] = UNTOUCHED, 0, 0, rows, many
     offer[TIME], offer[OPEN], offer[IS_OFFERED] = time, address_of(request), 0
     be_changing(offer)
     request[BLOCK], request[REQUEST_MEMORY], request[STAGE], request[AT] = offer[TABLE], offer[MEMORY], OPENING, 0

@@ -19,11 +19,11 @@ def open_keyed(block: Ints, memory: Ints, sources: Word, keys: Word, form: Word,
     """Find or make the cells of all rows from `start` on; -1, or the row for which there is no room.
 
     The key has `keys` parts of the sources at an address, in which NULL is a value like another (see `hashing.keys`);
-    without any no row is looked at. `form` and `row_times` are the `id` of arrays; the latter is not read where all
+    without any no row is looked at. `form` is the `id` of an array, `row_times` an address, which is not read where all
     times are the same.
     """
     rows, many, width = memory[ROWS], memory[TIMES], block[KEY_WORDS]
-    times = ints_at(data_of(row_times), many) if many else ints_at(address_of(memory), 1)
+    times = ints_at(row_times, many) if many else ints_at(address_of(memory), 1)
     if keys == 0:
         words = np.zeros((many if many else 1, width), np.int64)
     else:

@@ -33,7 +33,17 @@ from ivm.kernels.groups.block import BLOCK_WORDS, CELLS, KEY_WORDS, META, PHASE,
 from ivm.kernels.groups.emit import SHOWN, emit
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, length_of, words_at, words_in
+from ivm.kernels.memory.at import (
+    address_of,
+    bools_at,
+    data_if,
+    data_of,
+    int32s_at,
+    ints_at,
+    length_of,
+    words_at,
+    words_in,
+)
 from ivm.kernels.memory.places import (
     lay_sources,
     lay_updates,
@@ -71,13 +81,13 @@ def step_groups(request: Ints) -> Word:
         reads = words_at(data_of(request[READS]), request[READ_COUNT], 2)
         if not lay_updates(request[LISTED], request[NONE], request[DIFFS_ARRAY], reads, request[LENGTH:]):
             return np.int64(NOT_READABLE)
-        request[DIFFS] = data_of(request[DIFFS_ARRAY]) if request[DIFFS_ARRAY] != 0 else np.int64(0)
-    return go_on(request, address_of(request) + 8 * LENGTH, request[ROW_TIMES])
+        request[DIFFS] = data_if(request[DIFFS_ARRAY])
+    return go_on(request, address_of(request) + 8 * LENGTH, data_if(request[ROW_TIMES]))
 
 
 @part(counted=True)
 def go_on(request: Ints, sources: Word, row_times: Word) -> Word:
-    """The same for rows whose sources are at an address, and their times the `id` of an array, if they have many."""
+    """The same for rows whose sources, and their times, if they have many, are at addresses."""
     block = ints_at(data_of(request[BLOCK]), BLOCK_WORDS)
     memory = ints_at(data_of(request[MEMORY]), length_of(request[MEMORY], 0))
     if request[STAGE] == OPENING:

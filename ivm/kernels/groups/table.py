@@ -172,7 +172,7 @@ def touch(
     cell_slot: Int32s, cell_previous: Int32s, cell_time: Ints,
 ) -> Word:  # fmt: skip
     """Note the cell of row i, a new one if its group has none at its time; how many cells there are then."""
-    many, cell = len(times) > 1, state[np.uint64(slot), np.uint64(width)] - 1
+    many, cell = len(cell_time) > 0, state[np.uint64(slot), np.uint64(width)] - 1
     if cell < 0 or (many and cell_time[cell] != times[i]):
         cell_slot[cells] = slot
         cell_previous[cells] = cell if cell >= 0 else was

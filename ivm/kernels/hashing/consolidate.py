@@ -17,7 +17,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import mix_last, mix_word
 from ivm.kernels.hashing.keys import DOUBLE, PAIR
-from ivm.kernels.memory.at import data_of, double_bits, ints_at, load, words_at
+from ivm.kernels.memory.at import data_if, data_of, double_bits, ints_at, load, words_at
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, integer_at, is_missing
 from ivm.kernels.numbers.wide import Word
@@ -43,7 +43,7 @@ def sum_equal_rows(frame: Ints, places: Ints) -> Word:
     kinds, slots = ints_at(data_of(frame[KINDS]), len(places)), np.uint64(frame[SLOTS])
     end, count, since, timed = frame[END], frame[COUNT], frame[SINCE], frame[TIMED] != 0
     times = ints_at(data_of(frame[TIMES]) if timed else np.int64(0), end)
-    diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), end)
+    diffs = ints_at(data_if(frame[DIFFS]), end)
     rows, sums = ints_at(data_of(frame[ROWS]), end), ints_at(data_of(frame[SUMS]), end)
     table = words_at(data_of(frame[TABLE]), frame[SLOTS], 1)
     mask, hashes = slots - np.uint64(1), np.empty(_BLOCK, np.uint64)

@@ -149,6 +149,12 @@ def data_of(array: Any) -> Any:
 
 
 @part(inline=True)
+def data_if(array: Any) -> Any:
+    """The same; 0 if the `id` is 0, of no array."""
+    return data_of(array) if array != 0 else _WORD
+
+
+@part(inline=True)
 def length_of(array: Any, dimension: Any) -> Any:
     """How many items an array of numpy has, of which `array` is the `id`, along a dimension."""
     return load(load(array + _LENGTHS, _WORD) + 8 * dimension, _WORD)

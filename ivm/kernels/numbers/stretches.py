@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -32,6 +33,12 @@ def ends_of_stretches(numbers: Ints, begun: Ints, places: Ints, count: Word, end
     `begun` and `places` are what `note_stretches` wrote, `count` of them. Cost: a logarithm of how many stretches lie
     between a number and the one before it.
     """
+    ends_in(numbers, begun, places, count, end, found)
+
+
+@part()
+def ends_in(numbers: Ints, begun: Ints, places: Ints, count: Word, end: Word, found: Ints) -> None:
+    """What `ends_of_stretches` does; `found` may be `numbers`."""
     at = np.int64(0)
     for i in range(len(numbers)):
         number = numbers[i]

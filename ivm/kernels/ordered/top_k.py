@@ -30,7 +30,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.memory.at import address_of, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_if, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.places import WORDS, lay_updates
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.batch import TreeBatch, apply_row, batch_at, net_changes
@@ -89,7 +89,7 @@ def step_windows(block: Ints, memory: Ints, meta: Ints, frame: Ints, heap: Bytes
         said = _open(block, memory, frame, batch.keys)
         if said != DONE:
             return said
-        diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows if frame[DIFFS] else np.int64(0))
+        diffs = ints_at(data_if(frame[DIFFS]), rows if frame[DIFFS] else np.int64(0))
         row_cell = int32s_at(cells_at(memory, 0), rows)
         net_changes(
             batch.keys, tree.kinds, heap, starts, diffs, row_cell, batch.order, batch.diffs,
@@ -110,7 +110,8 @@ def _open(block: Ints, memory: Ints, frame: Ints, keys: Ints) -> Word:
     reads, sources = words_at(data_of(frame[READS]), frame[KEYS] + frame[TERM_COUNT], 2), address_of(frame[LENGTH:])
     if not lay_updates(frame[LISTED], frame[NONE], frame[DIFFS], reads, frame[LENGTH:]):
         return np.int64(NOT_READABLE)
-    frame[AT] = open_keyed(block, memory, sources, frame[KEYS], frame[KEY_FORM], frame[ROW_TIMES], frame[AT])
+    times = data_if(frame[ROW_TIMES])
+    frame[AT] = open_keyed(block, memory, sources, frame[KEYS], frame[KEY_FORM], times, frame[AT])
     if frame[AT] >= 0:
         return np.int64(NO_SLOTS)
     encode_rows(

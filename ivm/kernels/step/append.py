@@ -171,10 +171,7 @@ def _come(words: Ints, first: Word, end: Word, time: Word) -> None:
     if time > words[state.LAST]:
         ints_at(words[state.TIMES], known + 1)[known] = time
         ints_at(words[state.FIRSTS], known + 1)[known] = first
-        words[state.BEFORE], words[state.EARLIER] = first, words[state.LAST]
         words[state.LAST], words[state.KNOWN] = time, known + 1
-    elif known == 0 or ints_at(words[state.TIMES], known)[known - 1] < time:
-        words[state.BEFORE] = end  # when the others came at that time is forgotten
 
 
 @part()

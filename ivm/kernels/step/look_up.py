@@ -35,6 +35,7 @@ from ivm.kernels.hashing.search import AT as FOUND_TO
 from ivm.kernels.hashing.search import LENGTH as FOUND_OF
 from ivm.kernels.memory.at import MANY, address_of, ints_at, load
 from ivm.kernels.memory.places import PLACES, REFERENCES
+from ivm.kernels.numbers.stretches import ends_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.step.arena import take
@@ -54,10 +55,12 @@ from ivm.kernels.step.records import (
     MATCHES,
     MOST,
     NO_ARENA,
+    SEEN_EACH,
     START,
     STARTED,
     STORE,
     TIME,
+    TIMES,
     TOLD,
 )
 from ivm.kernels.types import Ints
@@ -65,7 +68,10 @@ from ivm.kernels.types import Ints
 _WORD = np.int64(0)
 _STAMPS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 """What `ivm.trace.time` takes from times for stamps."""
+_LATEST = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _LEAST_ROOM, _MOST_LONG = 16, 64
+_NEAR = 4
+"""So many of the latest times are looked at one by one: most rows see what was before the last one."""
 _SIXTEENTHS = 16
 """How finely matches are counted; where they become fewer, the latest count for as much."""
 
@@ -79,7 +85,9 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
         return np.int64(ASKS)
     if route[leg + STARTED] == 0:
         route[leg + STARTED], frame[FOUND_TO], frame[FOUND_OF] = 1, route[edge + FIRST], route[edge + LENGTH]
-        frame[OUT] = frame[TIRED] = frame[LONG] = 0
+        frame[OUT] = frame[TIRED] = frame[LONG] = route[leg + SEEN_EACH] = 0
+    if route[leg + GIVEN] == 0 and route[edge + TIMES] != 0 and not _see_each(route, leg, frame):
+        return np.int64(NO_ARENA)
     scratch = SCRATCH_WORDS + SCRATCH_FOR_EACH * frame[WIDTH]
     if frame[OUT] == 0 and not _make_room(route, leg, frame, scratch):
         return np.int64(NO_ARENA)
@@ -109,26 +117,68 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
 
 @part()
 def _state(route: Ints, leg: Word, frame: Ints) -> bool:
-    """Tell a search of the state as it is now; False if somebody else has to.
-
-    The rows that a change sees are all that there are, or all but those that came at the last time.
-    """
+    """Tell a search of the state as it is now; False if somebody else has to."""
     arranged = ints_at(route[leg + ARRANGED], state.ARRANGEMENT)
-    if arranged[state.ASK] != 0:
+    if arranged[state.ASK] != 0 or load(arranged[state.EDITION], _WORD) != arranged[state.TOLD]:
         return False
     index, store = ints_at(arranged[state.INDEX], MANY), ints_at(arranged[state.STORE], state.ROWS_OF)
-    as_of = route[TIME] - 1 + route[leg + INCLUSIVE]
-    is_told = load(arranged[state.EDITION], _WORD) == arranged[state.TOLD]
-    if not is_told or as_of < store[state.EARLIER]:
-        return False
-    there = store[state.ROWS]
-    frame[searching.LIMIT] = there if as_of >= store[state.LAST] else min(store[state.BEFORE], there)
-    frame[searching.STAMP] = max(as_of, np.int64(-1)) - _STAMPS
-    frame[searching.LIMITS] = frame[searching.STAMPS] = 0
+    _see_all(frame, store, route[TIME] - 1 + route[leg + INCLUSIVE])
     frame[DIED] = store[state.DIED] if store[state.MORTAL] != 0 else _WORD
     frame[searching.INDEX], frame[searching.SINCE] = arranged[state.INDEX], index[SINCE]
     frame[searching.NEAR_PLACES] = route[leg + STORE] = arranged[state.PLACES]
     frame[searching.RUN], frame[searching.RUN_PARTS] = arranged[state.RUN], arranged[state.RUN_PARTS]
+    return True
+
+
+@part()
+def _see_all(frame: Ints, store: Ints, as_of: Word) -> None:
+    """All rows of the delta see what there was as of a time."""
+    limit, known = store[state.ROWS], store[state.KNOWN]
+    if as_of < store[state.LAST]:
+        times, firsts = ints_at(store[state.TIMES], known), ints_at(store[state.FIRSTS], known)
+        later = known
+        while later > 0 and known - later < _NEAR and times[later - 1] > as_of:
+            later -= 1
+        if later < known:
+            limit = min(limit, firsts[later])
+        if later > 0 and times[later - 1] > as_of:
+            one = frame[searching.LIMIT : searching.LIMIT + 1]
+            one[0] = as_of
+            ends_in(one, times, firsts, later, limit, one)
+            limit = one[0]
+    frame[searching.LIMIT], frame[searching.STAMP] = limit, max(as_of, np.int64(-1)) - _STAMPS
+    frame[searching.LIMITS] = frame[searching.STAMPS] = 0
+
+
+@part()
+def _see_each(route: Ints, leg: Word, frame: Ints) -> bool:
+    """Each row sees what there was as of its own time; False if the arena has no room for that.
+
+    Where nobody ever died, and none came since the first of these times, all see the same.
+    """
+    edge, arranged = route[leg + IN], ints_at(route[leg + ARRANGED], state.ARRANGEMENT)
+    store = ints_at(arranged[state.STORE], state.ROWS_OF)
+    first, end, before = route[edge + FIRST], route[edge + LENGTH], 1 - route[leg + INCLUSIVE]
+    rows, least = end - first, _LATEST
+    times = ints_at(route[edge + TIMES] + 8 * first, rows)
+    for row in range(rows):
+        least = min(least, times[np.uint64(row)])
+    if frame[DIED] == 0 and least - before >= store[state.LAST]:
+        _see_all(frame, store, least - before)
+        return True
+    if route[leg + SEEN_EACH] == 0:
+        route[leg + SEEN_EACH] = take(route, 2 * rows, _WORD)
+        if route[leg + SEEN_EACH] == 0:
+            return False
+    limits, stamps = ints_at(route[leg + SEEN_EACH], rows), ints_at(route[leg + SEEN_EACH] + 8 * rows, rows)
+    for row in range(rows):
+        limits[np.uint64(row)] = times[np.uint64(row)] - before
+        stamps[np.uint64(row)] = max(limits[np.uint64(row)], np.int64(-1)) - _STAMPS
+    known = store[state.KNOWN]
+    begun, firsts = ints_at(store[state.TIMES], known), ints_at(store[state.FIRSTS], known)
+    ends_in(limits, begun, firsts, known, store[state.ROWS], limits)
+    frame[searching.LIMITS] = route[leg + SEEN_EACH] - 8 * first
+    frame[searching.STAMPS] = address_of(stamps) - 8 * first
     return True
 
 

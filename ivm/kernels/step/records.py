@@ -65,12 +65,12 @@ DELAY_LEG = LARGEST + 1
 and of the round that there is; from which value is counted, and in which unit, 0 if that is not known; whether smaller
 values are further from it."""
 
-MATCHES, STARTED, START, ARRANGED, INCLUSIVE, GIVEN, FOUND = range(4, 11)
+MATCHES, STARTED, START, ARRANGED, INCLUSIVE, GIVEN, SEEN_EACH, FOUND = range(4, 12)
 STORE = FOUND + SEARCH
 """Of a look-up: how many matches a row had lately, in 16ths; whether it has begun with the edge; the row with which the
 part begins that is found now; where the words of the arrangement stand (see `step.state`); whether changes at the time
-of a row itself are seen; whether Python has told the search of the state; the search (see `hashing.search`); where the
-columns of what is found lie."""
+of a row itself are seen; whether Python has told the search of the state; where it stands what each row of the edge
+sees, if that is not the same; the search (see `hashing.search`); where the columns of what is found lie."""
 LOOK_UP_LEG = STORE + 1
 """Behind it a word for each array that may go along."""
 

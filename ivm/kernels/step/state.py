@@ -11,12 +11,11 @@ ARRANGEMENT = 8
 store stand, and a word that changes when the places of its columns have to be told anew; what that was when they were
 told; where these stand; the form of the key as the store has it, and its parts."""
 
-DIED, ROOM, MORTAL, ROWS, LAST, BEFORE, EARLIER, KNOWN, TIMES, TIMES_ROOM, FIRSTS, FIRSTS_ROOM = range(12)
-ROWS_OF = 12
+DIED, ROOM, MORTAL, ROWS, LAST, KNOWN, TIMES, TIMES_ROOM, FIRSTS, FIRSTS_ROOM = range(10)
+ROWS_OF = 10
 """The words of a store: where the rows' deaths lie, for how many there is room, and whether any row is mortal; how many
-rows there are; the last time at which any may have come; how many had come before it, and since which time at least
-there were no fewer. Then how many times are known at which rows came; where these lie, and the first row of each, and
-for how many of both there is room."""
+rows there are; the last time at which any may have come. Then how many times are known at which rows came; where these
+lie, and the first row of each, and for how many of both there is room."""
 
 STORE_AT, KEYS_AT, KEYS, COLUMNS_AT = range(4)
 KEPT = 4

@@ -37,6 +37,7 @@ from ivm.trace.columns.places import places_of
 from ivm.trace.index.search import form_of_words
 from ivm.trace.made import Made
 from ivm.trace.route import Route
+from ivm.trace.sources import id_of
 
 _pack = Struct("6q").pack_into
 
@@ -115,7 +116,7 @@ def tell(route: Route, leg: int, seen: Seen, outputs: Ints, scratch: int) -> Non
     route.words[at + AGGREGATES] = id(outputs)
     _pack(
         route.view, 8 * (at + SCRATCH), scratch,
-        id(seen.block), 0 if cells is None else id(cells), seen.time, id(seen.others), id(seen.links),
+        id(seen.block), id_of(cells), seen.time, id(seen.others), id(seen.links),
     )  # fmt: skip
 
 

@@ -218,9 +218,10 @@ class Cells:
         self.begin(rows, times, np.empty(_cell_words(rows, 0 if isinstance(times, int) else rows), np.int64))
 
     def make_room(self, rows: int) -> None:
-        """Memory for so many rows at one time, before a kernel has noted any cell."""
+        """Memory for so many rows, before a kernel has noted any cell."""
         if not self.begin(rows, self.times, self.memory):
-            self.begin(rows, self.times, np.empty(_cell_words(rows, 0), np.int64))
+            many = 0 if isinstance(self.times, int) else rows
+            self.begin(rows, self.times, np.empty(_cell_words(rows, many), np.int64))
 
     def begin(self, rows: int, times: Ints | int, memory: Ints) -> bool:
         """Be the cells of a step of so many rows in this memory, which nobody else has; whether it is large enough."""

@@ -46,7 +46,7 @@ from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Fields, GroupKeys, Store, empty_store
 from ivm.trace.keyed.round_reader import RoundReader
-from ivm.trace.sources import Frame, Sources
+from ivm.trace.sources import Frame, Sources, id_of
 from ivm.trace.state import State, StateSize, WeakList
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -297,7 +297,7 @@ class RoundExtremes(Rounds):
         """Add rows; NotReadable if some column is to be copied first. `sources` and `frame`: see `frame_of`."""
         self.expect(delta.length)
         listed = sources.of(delta)
-        frame.tell(0, 0, 0 if delta.diffs is None else id(delta.diffs), id(listed))
+        frame.tell(0, 0, id_of(delta.diffs), id(listed))
         while (said := put_values(self.table(), self.block, delta.length, self.largest, frame.words)) == NO_SLOTS:
             self.make_room()
         if said == NOT_READABLE:

@@ -36,7 +36,7 @@ MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
 
 
-_pack = Struct("6q").pack_into
+_pack = Struct("4q").pack_into
 
 
 StoreMark = tuple[int, int, int, int]
@@ -190,10 +190,9 @@ class RowStore:
     def reach(self, time: int) -> None:
         """No row comes before `time` any more."""
         births, rows = self._births, self.rows
-        last = births.last
-        if time > last:
+        if time > births.last:
             births.reach(time, rows)
-            _pack(self.words.data, 8 * MORTAL, self._died.length > 0, rows, time, rows, last, births.times.length)
+            _pack(self.words.data, 8 * MORTAL, self._died.length > 0, rows, time, births.times.length)
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
@@ -204,9 +203,7 @@ class RowStore:
     def _tell(self) -> None:
         """Write down what kernels are told, but for where deaths lie."""
         births = self._births
-        mortal = self._died.length > 0
-        known = births.times.length
-        _pack(self.words.data, 8 * MORTAL, mortal, self.rows, births.last, *births.latest(self.rows), known)
+        _pack(self.words.data, 8 * MORTAL, self._died.length > 0, self.rows, births.last, births.times.length)
 
     def expect(self, applied: Applied) -> Applied:
         """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""
@@ -216,10 +213,6 @@ class RowStore:
     def limit(self, time: int) -> int:
         """How many rows had come by `time`."""
         return self._births.limit(time, self.rows)
-
-    def is_settled(self, time: int) -> bool:
-        """Whether no row has come after a time, nor ever died, so that all of them are seen as of it and later."""
-        return time >= self._births.last and not self._died.length
 
     def limits(self, times: Ints) -> Ints:
         """`limit` for each of `times`."""
