@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ivm.kernels.step.records import ADDING_LEG, APPENDED, IS_LEFT, LACKS, LENGTH
+from ivm.kernels.step.records import ADDING_LEG, APPENDED, IS_LEFT, LACKS, LENGTH, TIMES
 from ivm.operators.stage import At, Leg, Reads
 from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import Ints
@@ -33,12 +33,14 @@ class AddingLeg(Leg):
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
         """See `Leg.asked`: what the leg lacks before it can add the rows."""
-        self.make_room(route.words.item(route.edges[number] + LENGTH), route.words.item(route.legs[number] + LACKS))
+        words, edge = route.words, route.edges[number]
+        rows = words.item(edge + LENGTH)
+        self.make_room(rows, rows if words.item(edge + TIMES) else 1, words.item(route.legs[number] + LACKS))
         return None
 
     @abstractmethod
-    def make_room(self, rows: int, lacks: int) -> None:
-        """Room for so many rows more, and what is lacking besides."""
+    def make_room(self, rows: int, times: int, lacks: int) -> None:
+        """Room for so many rows more, at so many times, and what is lacking besides."""
 
     def leave(self, route: Route, number: int) -> None:
         """See `Leg.leave`."""

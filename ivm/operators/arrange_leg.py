@@ -31,7 +31,7 @@ class ArrangeStage(LastStage):
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
-        found = read_at(delta.layout, range(len(self.kept.store.types))) if isinstance(delta.times, int) else None
+        found = read_at(delta.layout, range(len(self.kept.store.types)))
         return None if found is None else ArrangeLeg(self, delta, *found)
 
 
@@ -50,14 +50,13 @@ class ArrangeLeg(AddingLeg):
         """See `Words.more`."""
         return groups
 
-    def make_room(self, rows: int, lacks: int) -> None:
+    def make_room(self, rows: int, times: int, lacks: int) -> None:
         """See `AddingLeg.make_room`."""
-        self._kept.make_room(lacks, rows)
+        self._kept.make_room(lacks, rows, times)
 
     def ended(self, route: Route, number: int, times: Ints | int) -> bool:
         """See `Leg.ended`: the collection takes note of the rows."""
         has_come = super().ended(route, number, times)
         if has_come:
-            assert isinstance(times, int), "the leg is for changes of one time"
-            self._kept.came(times, self._stage.rows)
+            self._kept.came(self._stage.rows)
         return has_come

@@ -42,7 +42,7 @@ class SinkLeg(AddingLeg):
         """See `Words.more`."""
         return 0
 
-    def make_room(self, rows: int, lacks: int) -> None:
+    def make_room(self, rows: int, times: int, lacks: int) -> None:
         """See `AddingLeg.make_room`."""
         self._log.make_room(rows, lacks)
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ivm.kernels.numbers.stretches import ends_of_stretches, note_stretches
+from ivm.kernels.numbers.stretches import ends_of_stretches
 from ivm.trace.columns.column import Array, Ints, readonly
 from ivm.trace.columns.growable import Growable
 
@@ -96,22 +96,6 @@ class Births:
         """Bytes in use."""
         return self.times.nbytes + self._rows.nbytes
 
-    def append(self, times: Ints | int, first_row: int, count: int) -> None:
-        """`count` rows from `first_row` on came at `times` (ascending if many), none before what came already."""
-        if count == 0:
-            return
-        if isinstance(times, int):
-            self.reach(times, first_row)
-            return
-        if times[0] < self.last:
-            self.reach(int(times[0]), first_row)
-        known = self.times.length
-        begun, rows = self.times.reserve(known + count), self._rows.reserve(known + count)
-        known = note_stretches(readonly(times), self.last, first_row, begun, rows, known)
-        self.look_from = max(self.look_from, min(_BATCHES * (known - self.times.length), _MANY))
-        self.times.length = self._rows.length = known
-        self.last = int(times[-1])
-
     def reach(self, time: int, row: int) -> None:
         """All rows from `row` on come at `time` or later."""
         if time < self.last:
@@ -124,16 +108,17 @@ class Births:
             times.length = rows.length = known + 1
             self.last = time
 
-    def make_room(self) -> None:
-        """Room for one more time."""
-        known = self.times.length
-        self.times.reserve(known + 1)
-        self._rows.reserve(known + 1)
+    def make_room(self, times: int = 1) -> None:
+        """Room for so many times more."""
+        known = self.times.length + times
+        self.times.reserve(known)
+        self._rows.reserve(known)
 
-    def came(self, time: int) -> None:
-        """A kernel has written down another time behind the others, and its first row."""
-        self.times.length = self._rows.length = self.times.length + 1
-        self.last = time
+    def came(self, last: int, known: int) -> None:
+        """A kernel has written down further times behind the others, and their first rows: there are so many now."""
+        self.look_from = max(self.look_from, min(_BATCHES * (known - self.times.length), _MANY))
+        self.times.length = self._rows.length = known
+        self.last = last
 
     def told(self, block: Ints, at: int) -> tuple[int, int, int, int]:
         """Where times are, and how many fit, and the same of first rows, for the caller to write to a block from `at`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -24,6 +25,17 @@ def test_rows_come_at_their_times(batches, asked, since, together):
         _come(batches, asked, since)
 
 
+def _append(births, times, first):
+    """Rows come at times, ascending, as a kernel notes it."""
+    births.make_room(len(times))
+    known = births.times.length
+    for row, (before, time) in enumerate(pairwise([births.last, *times]), first):
+        if time != before:
+            births.times.array[known], births._rows.array[known] = time, row
+            known += 1
+    births.came(times[-1], known)
+
+
 def _come(batches, asked, since):
     births, came = Births(), list[int]()
     base = 0
@@ -31,7 +43,7 @@ def _come(batches, asked, since):
         times = [base + each for each in batch]
         base = times[-1] - (len(batch) % 2)  # the next batch may go on at the time at which this one ends
         times = [max(each, births.last) for each in times]
-        births.append(times[0] if len(times) == 1 else np.array(times), len(came), len(times))
+        _append(births, times, len(came))
         came += times
         births = births.since(min(since, births.last))
     rows = len(came)
@@ -41,6 +53,6 @@ def _come(batches, asked, since):
     assert births.limits(np.array(kept, np.int64), rows).tolist() == expected
     assert [births.limit(time, rows) for time in kept] == expected
     mark = births.times.length, births.last
-    births.append(np.array([births.last + 3, births.last + 5]) if came else 7, rows, 2)
+    _append(births, [births.last + 3, births.last + 5] if came else [7, 7], rows)
     births.truncate(*mark)
     assert births.limits(np.array(kept, np.int64), rows).tolist() == expected

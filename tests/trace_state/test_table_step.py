@@ -47,7 +47,7 @@ def test_pieces_and_times_are_written_as_they_would_be_one_by_one(coming: list[t
             elif said == TIMELESS:
                 births.make_room()
         if time != births.last:
-            births.came(time)
+            births.came(int(words[state.LAST]), int(words[state.KNOWN]))
         twin_births.reach(time, rows)
         twin_pieces.push(count)
         rows += count

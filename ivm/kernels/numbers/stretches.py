@@ -1,4 +1,4 @@
-"""Where ascending numbers begin to be other ones."""
+"""Numbers that ascend, and where they begin to be other ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
+def ascend(numbers: Ints) -> bool:
+    """Whether no number is less than the one before."""
+    for i in range(1, len(numbers)):
+        if numbers[np.uint64(i)] < numbers[np.uint64(i - 1)]:
+            return False
+    return True
+
+
+@part()
 def note_stretches(numbers: Ints, before: Word, first: Word, begun: Ints, places: Ints, count: Word) -> Word:
     """Write each number (n,) that is not the one before it to `begun`, and its place to `places`, behind `count` ones.
 
@@ -18,7 +27,7 @@ def note_stretches(numbers: Ints, before: Word, first: Word, begun: Ints, places
     then. Cost: 1 ns each.
     """
     for i in range(len(numbers)):
-        number = numbers[i]
+        number = numbers[np.uint64(i)]
         begun[count] = number
         places[count] = first + i
         count += number != before

@@ -16,8 +16,8 @@ from ivm.kernels.hashing.block import ROWS as ROWS_INDEXED
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.link import link_by, link_new
 from ivm.kernels.hashing.packed import extend_by
-from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, append_all, lacking, laid, store
-from ivm.kernels.memory.at import address_of, int32s_at, ints_at, load, scratch, words_at
+from ivm.kernels.memory.append import DONE, GIVEN, LENGTH, ROWS, TIME, TIMES, append_all, lacking, laid, store
+from ivm.kernels.memory.at import address_of, data_if, int32s_at, ints_at, load, scratch, words_at
 from ivm.kernels.memory.in_place import COUNT, PAGE_BITS, PAGES, PAGES_ROOM, STARTS, STARTS_ROOM
 from ivm.kernels.memory.places import (
     ADDRESS,
@@ -30,6 +30,7 @@ from ivm.kernels.memory.places import (
     VALID_ROOM,
     VALIDITY,
 )
+from ivm.kernels.numbers.stretches import note_stretches
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.types import Ints
@@ -71,22 +72,27 @@ def append_rows(
     if not laid(reads, given, _least(keys)):
         return np.int64(UNREADABLE)
     sources = address_of(given) + 8 * GIVEN
-    return come(words, keys, columns, reads, sources, given[LENGTH], given[ROWS], given[TIME], pieces, told, lying)
+    first, rows, time, times = given[LENGTH], given[ROWS], given[TIME], data_if(given[TIMES])
+    return come(words, keys, columns, reads, sources, first, rows, time, times, pieces, told, lying)
 
 
 @part()
 def come(
     words: Ints, keys: Ints, columns: Ints, reads: Ints, sources: Word, first: Word, rows: Word, time: Word,
-    pieces: Ints, told: Ints, lying: Ints,
+    times: Word, pieces: Ints, told: Ints, lying: Ints,
 ) -> Word:  # fmt: skip
-    """What `append_rows` does, of sources that stand at an address: `rows` behind the `first` ones, at a time."""
+    """What `append_rows` does, of sources that stand at an address: `rows` behind the `first` ones.
+
+    They come at a time, or if `times` is not 0, at those at this address, which ascend.
+    """
     wrong = lacking(columns, reads, sources)
     if wrong != DONE:
         return wrong
     end, is_like = first + rows, True
     if not _have_room(columns, reads, end):
         return np.int64(WANTING)
-    if len(words) and not _has_room_for(words, time):
+    each = ints_at(times, rows if times != 0 else np.int64(0))
+    if len(words) and not _has_room_for(words, time, each):
         return np.int64(TIMELESS)
     if len(pieces) and rows > 0:
         is_like = _are_like(columns, told, lying)
@@ -100,7 +106,7 @@ def come(
     if len(pieces) and rows > 0:
         _put_piece(columns, told if is_like else told[:0], lying, pieces, end)
     if len(words):
-        _come(words, first, end, time)
+        _come(words, first, end, time, each)
     for key in keys[1:]:
         if load(key, _WORD) != 0 and rows > 0 and ints_at(load(key, _WORD), LAST_KEY)[ROWS_INDEXED] == first:
             _index(key, sources, rows, columns, words, first)
@@ -158,19 +164,24 @@ def _have_room(columns: Ints, reads: Ints, end: Word) -> bool:
 
 
 @part()
-def _has_room_for(words: Ints, time: Word) -> bool:
-    """Whether a store has room for a time, if it is another one."""
-    return time == words[state.LAST] or words[state.KNOWN] < min(words[state.TIMES_ROOM], words[state.FIRSTS_ROOM])
+def _has_room_for(words: Ints, time: Word, times: Ints) -> bool:
+    """Whether a store has room for a time, if it is another one, or for these."""
+    room = min(words[state.TIMES_ROOM], words[state.FIRSTS_ROOM]) - words[state.KNOWN]
+    return room >= (len(times) if len(times) else np.int64(time != words[state.LAST]))
 
 
 @part()
-def _come(words: Ints, first: Word, end: Word, time: Word) -> None:
-    """The rows from `first` up to `end` have come at a time, which is not before the last one."""
-    known = words[state.KNOWN]
+def _come(words: Ints, first: Word, end: Word, time: Word, times: Ints) -> None:
+    """The rows from `first` up to `end` have come at a time, or at `times`, none of which is before the last one."""
+    known, last = words[state.KNOWN], words[state.LAST]
+    room = known + max(len(times), np.int64(1))
+    begun, firsts = ints_at(words[state.TIMES], room), ints_at(words[state.FIRSTS], room)
     words[state.ROWS] = end
-    if time > words[state.LAST]:
-        ints_at(words[state.TIMES], known + 1)[known] = time
-        ints_at(words[state.FIRSTS], known + 1)[known] = first
+    if len(times):
+        words[state.KNOWN] = note_stretches(times, last, first, begun, firsts, known)
+        words[state.LAST] = times[len(times) - 1]
+    elif time > last:
+        begun[known], firsts[known] = time, first
         words[state.LAST], words[state.KNOWN] = time, known + 1
 
 

@@ -8,6 +8,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.append import DONE
 from ivm.kernels.memory.at import address_of, ints_at, words_at
 from ivm.kernels.memory.places import SOURCE, UNREADABLE, WORDS
+from ivm.kernels.numbers.stretches import ascend
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.step.append import come
@@ -41,12 +42,17 @@ _MOST_ROWS = 1 << 31
 def arrange_rows(route: Ints, leg: Word, is_all: bool) -> Word:
     """Let all rows of the edge come to the collection: how many these are, which go on as they are.
 
-    `is_all`: nothing else is to come along the route. It is for Python where some go, or have times of their own.
+    `is_all`: nothing else is to come along the route. It is for Python where some go, or times fall.
     """
     edge, out = route[leg + IN], route[leg + OUT_EDGE]
     rows, time, told = route[edge + LENGTH], route[TIME], ints_at(route[leg + COLLECTION], state.KEPT)
-    if not is_all or route[leg + IS_LEFT] != 0 or route[edge + TIMES] != 0 or route[edge + DIFFS] != 0:
+    if not is_all or route[leg + IS_LEFT] != 0 or route[edge + DIFFS] != 0:
         return np.int64(ELSEWHERE)
+    if route[edge + TIMES] != 0:
+        times = ints_at(route[edge + TIMES], rows)
+        if not ascend(times):
+            return np.int64(ELSEWHERE)
+        time = times[0]
     if route[MARKED] == 0:
         return np.int64(ASKS)
     route[leg + LACKS] = UNTOLD
@@ -69,6 +75,7 @@ def arrange_rows(route: Ints, leg: Word, is_all: bool) -> Word:
         first,
         rows,
         time,
+        route[edge + TIMES],
         words[:0],
         words[:0],
         columns,

@@ -30,6 +30,7 @@ from ivm.kernels.groups.step import (
 )
 from ivm.kernels.memory.at import address_of, data_of, ints_at, length_of, words_at
 from ivm.kernels.memory.places import PLACES, REFERENCES, UNREADABLE, WORDS, are_readable
+from ivm.kernels.numbers.stretches import ascend
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step.records import (
     ASKS,
@@ -64,7 +65,7 @@ def reduce_rows(route: Ints, leg: Word, is_all: bool) -> Word:
     rows, times = route[edge + LENGTH], route[edge + EDGE_TIMES]
     many = rows if times != 0 else np.int64(0)
     if request[STAGE] == IDLE:
-        if not _ascend(ints_at(times, many)):
+        if not ascend(ints_at(times, many)):
             return np.int64(ELSEWHERE)
         if route[MARKED] == 0 or not begin_offered(offer, request, rows, route[TIME], many):
             return np.int64(ASKS)
@@ -100,13 +101,4 @@ def _are_rows_told(rows: Word, many: Word, array: Word) -> bool:
         if META + many + 3 * ((rows + 1) >> 1) > len(memory):
             return False
         memory[ROWS], memory[TIMES] = rows, many
-    return True
-
-
-@part()
-def _ascend(times: Ints) -> bool:
-    """Whether no time is before the one of the row before."""
-    for row in range(1, len(times)):
-        if times[np.uint64(row)] < times[np.uint64(row - 1)]:
-            return False
     return True

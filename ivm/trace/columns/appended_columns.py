@@ -23,7 +23,7 @@ from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.placed_columns import NOTHING_PLACED, Placed, placed_in
 from ivm.trace.columns.places import NONE, Places
 from ivm.trace.delta import Delta, Source
-from ivm.trace.sources import SourcesByLayout, source_of
+from ivm.trace.sources import SourcesByLayout, id_of, source_of
 from ivm.trace.text.dictionary import TextDictionary
 
 _DONE = DONE, APART
@@ -57,33 +57,34 @@ class AppendedColumns:
         return {i: HotColumn(self.types[i].physical, self._rows[i]) for i in indexes}
 
     def append(
-        self, source: Delta | Source, count: int, words: Ints = NOBODY, time: int = 0, keys: Ints = NOBODY
+        self, source: Delta | Source, count: int, words: Ints = NOBODY, times: Ints | int = 0, keys: Ints = NOBODY
     ) -> int:
         """Add the `count` rows of `source`. While columns are cold, that is a `Batch`.
 
-        `words`: of the store, to which they come at `time`; `keys`: see `append_rows`.
+        `words`: of the store, to which they come at `times`, which ascend, if many; `keys`: see `append_rows`.
         All of it is done by one call: what `append_rows` has said. Nothing is done where that is above APART.
         """
         if isinstance(source, Delta):
             sources = self._sources[source.layout]
-            said = self._append_hot(sources.of(source), sources.places, count, words, time, keys)
+            said = self._append_hot(sources.of(source), sources.places, count, words, times, keys)
             if said in _DONE:
                 self.rows += count
-            return self._append(source, count, words, time, keys) if said == UNREADABLE else said
+            return self._append(source, count, words, times, keys) if said == UNREADABLE else said
         if not isinstance(source, Batch):
-            return self._append(source, count, words, time, keys)
+            return self._append(source, count, words, times, keys)
         coming, rows = self._coming, self.rows
         if coming is None or coming.batches is not self._cold.batches or coming.version != self._computed.version:
             coming = self._coming = self._lay()
         listed = None if coming is None else [source.places(coming.hot), None]
         lying = source.addresses
         if coming is None or lying is None:
-            return self._append(source, count, words, time, keys)
-        _pack(self._given.data, 0, rows, count, time, 0, 0, id(listed), NONE)
+            return self._append(source, count, words, times, keys)
+        time, each = _told(times)
+        _pack(self._given.data, 0, rows, count, time, id_of(each), 0, id(listed), NONE)
         pieces, told, own = coming.pieces, coming.told, self._places.words
         while (said := append_rows(words, keys, own, coming.reads, self._given, pieces, told, lying)) not in _DONE:
             if not self._makes_way(said, coming.hot, count):
-                return self._append(source, count, words, time, keys) if said == UNREADABLE else said
+                return self._append(source, count, words, times, keys) if said == UNREADABLE else said
             coming.make_room(count)
         self._newest = rows, source
         if count and len(pieces):
@@ -115,10 +116,10 @@ class AppendedColumns:
             told = {}
         return Coming(placed, batches, told, in_pieces=bool(self._cold.indexes), version=version)
 
-    def _append(self, source: Delta | Source, count: int, words: Ints, time: int, keys: Ints) -> int:
+    def _append(self, source: Delta | Source, count: int, words: Ints, times: Ints | int, keys: Ints) -> int:
         """As `append`, of what does not lie as batches do: its columns are read here, and nothing is told of pieces."""
         columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
-        said = self._append_hot(*source_of(columns), count, words, time, keys)
+        said = self._append_hot(*source_of(columns), count, words, times, keys)
         if said not in _DONE:
             return said
         self._computed.append(source.column)
@@ -131,9 +132,12 @@ class AppendedColumns:
         self.rows += count
         return said
 
-    def _append_hot(self, listed: list[Any], reads: Ints, count: int, words: Ints, time: int, keys: Ints) -> int:
+    def _append_hot(
+        self, listed: list[Any], reads: Ints, count: int, words: Ints, times: Ints | int, keys: Ints
+    ) -> int:
         """Add rows of columns that are hot, as `Sources` says how they are read."""
-        _pack(self._given.data, 0, self.rows, count, time, 0, 0, id(listed), NONE)
+        time, each = _told(times)
+        _pack(self._given.data, 0, self.rows, count, time, id_of(each), 0, id(listed), NONE)
         own, hot = self._places.words, self._hot
         while (said := append_rows(words, keys, own, reads, self._given, NOBODY, NOBODY, own)) not in _DONE:
             if not self._makes_way(said, hot, count):
@@ -181,3 +185,8 @@ class AppendedColumns:
         self._told.clear()
         self._edition += 1
         self.edition[0] = self._edition
+
+
+def _told(times: Ints | int) -> tuple[int, Ints | None]:
+    """The time of all rows; or those of each, as kernels read them."""
+    return (times, None) if isinstance(times, int) else (0, np.ascontiguousarray(times))

@@ -18,7 +18,7 @@ from ivm.catalog.errors import Error
 from ivm.catalog.types import SqlType
 from ivm.kernels.step.append import APART, TIMELESS
 from ivm.kernels.step.arrange import MORTAL as MORTAL_ROOM
-from ivm.kernels.step.state import DIED, KNOWN, MORTAL, ROWS_OF, TIMES
+from ivm.kernels.step.state import DIED, KNOWN, LAST, MORTAL, ROWS_OF, TIMES
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Array, Column, Ints
@@ -153,39 +153,43 @@ class RowStore:
                 "between compactions; delete rows in commits of their own first"
             )
         births, rows = self._births, first + count
-        last, many = births.last, None if isinstance(times, int) else times
-        time = times if isinstance(times, int) else last
-        if time < last or (many is not None and count and many[0] < last):
-            births.reach(time if many is None else int(many[0]), first)  # which says what is wrong
+        if not isinstance(times, int) and not count:
+            times = births.last
+        earliest = times if isinstance(times, int) else int(times[0])
+        if earliest < births.last:
+            births.reach(earliest, first)  # which says what is wrong
         if 0 < self._died.length < rows:
             self.mortal(rows)
-        while (said := self.columns.append(source, count, self.words, time, keys)) == TIMELESS:
-            births.make_room()
+        while (said := self.columns.append(source, count, self.words, times, keys)) == TIMELESS:
+            births.make_room(1 if isinstance(times, int) else count)
         if said > APART:
             return said
-        if time != last:
-            births.came(time)
+        self._born()
         self.rows = rows
-        if many is not None:
-            births.append(many, first, count)
-            self._tell()
         return said
 
-    def make_room(self, said: int, count: int) -> None:
-        """Room for what a kernel says is lacking before `count` rows can come, all of whose columns are hot."""
+    def make_room(self, said: int, count: int, times: int) -> None:
+        """Room for what a kernel says is lacking before `count` rows can come, at so many times, all of whose columns
+        are hot.
+        """
         if said == TIMELESS:
-            self._births.make_room()
+            self._births.make_room(times)
         elif said == MORTAL_ROOM:
             self.mortal(self.rows + count)
         else:
             self.columns.make_room(said, self.rows + count)
 
-    def came(self, time: int, count: int) -> None:
-        """A kernel has added `count` rows, which came at a time, and all of whose columns are hot."""
-        if time != self._births.last:
-            self._births.came(time)
+    def came(self, count: int) -> None:
+        """A kernel has added `count` rows, all of whose columns are hot."""
+        self._born()
         self.rows += count
         self.columns.came(self.rows)
+
+    def _born(self) -> None:
+        """A kernel has written down when rows came."""
+        last, births = self.words.item(LAST), self._births
+        if last != births.last:
+            births.came(last, self.words.item(KNOWN))
 
     def reach(self, time: int) -> None:
         """No row comes before `time` any more."""

@@ -266,18 +266,20 @@ class DerivedRows(Rows, Generic[Arranged]):
         """What walks are told of the collection; see `ivm.kernels.step.state`."""
         return self._followers.kept
 
-    def make_room(self, said: int, count: int) -> None:
-        """Let a kernel know where the collection lies, or have the room that it says is lacking for `count` rows."""
+    def make_room(self, said: int, count: int, times: int) -> None:
+        """Let a kernel know where the collection lies, or have the room that it says is lacking for `count` rows, which
+        come at so many times.
+        """
         kept = self.kept
         if said != UNTOLD:
-            self.store.make_room(said, count)
+            self.store.make_room(said, count, times)
         elif not kept[STORE_AT]:
             keys, store = self._followers.keys, self.store
             kept[STORE_AT:] = store.words.ctypes.data, keys.ctypes.data, len(keys), store.columns.told(())
 
-    def came(self, time: int, count: int) -> None:
-        """A kernel has added `count` rows, which came at a time; the index has them then, too."""
-        self.store.came(time, count)
+    def came(self, count: int) -> None:
+        """A kernel has added `count` rows; the index has them then, too."""
+        self.store.came(count)
         self._arrange()
 
     def _arrange(self) -> None:
