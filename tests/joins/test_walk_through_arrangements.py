@@ -42,15 +42,18 @@ TEXTS = ("ant", "bee", "cat", None, "a text that is longer than the others are")
 
 
 class Counted:
-    """How many walks have passed an arrangement, and how many steps were made anew since something raised behind it."""
+    """How many walks have passed an arrangement, with `many` times how many of them, and how many steps were made anew
+    since something raised behind it.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.passed = self.anew = 0
+        self.passed = self.anew = self.many = 0
         ended, rollback = ArrangeLeg.ended, Marks.rollback
 
         def counting(leg, route, number, times):
             has_ended = ended(leg, route, number, times)
             self.passed += has_ended
+            self.many += has_ended and not isinstance(times, int)
             return has_ended
 
         def counting_rollback(marks, left=0):
@@ -72,6 +75,7 @@ class World:
     def __init__(self, view: str, *, alone: bool) -> None:
         self.db = ivm.connect(compile="wait")
         self.db.sql(f"{SCHEMA} CREATE MATERIALIZED VIEW a AS {VIEWS[view]}")
+        self.changes = self.db.subscribe("a")
         for node in self.graph.nodes if alone else ():
             node.owners["another"] = None
 
@@ -90,6 +94,10 @@ class World:
         """What the view shows."""
         return Counter(self.db.view("a").fetchall())
 
+    def came(self) -> Counter[tuple[Any, ...]]:
+        """What has come to the view, and gone, since somebody last asked, with its time."""
+        return Counter(tuple(row.values()) for row in self.changes.fetch().to_pylist())
+
     def kept(self) -> list[tuple[int, int]]:
         """Rows and entries of each derived collection."""
         return [(size.rows, size.entries) for each in self.arranged() for size in [each.size()]]
@@ -104,10 +112,10 @@ class World:
 
 
 class Stream:
-    """Rows that come, go, and come back, of one table or of several in a commit."""
+    """Rows that come, go, and come back, of one table or of several in a commit, at so many `times` at most."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+    def __init__(self, seed: int, times: int) -> None:
+        self.random, self.times, self.time = np.random.default_rng(seed), times, 0
         self.last = 0
         self.there: dict[str, list[Row]] = {"t": [], "u": [], "w": []}
         self.gone: list[Row] = []
@@ -129,7 +137,11 @@ class Stream:
             if table == "t":
                 self.gone += goes
             old += rows
+            if self.times > 1:
+                times = self.time + np.sort(random.integers(1, self.times + 1, len(come)))
+                come = [{**row, "_time": time} for row, time in zip(come, times.tolist(), strict=True)]
             changes[table] = come
+        self.time += self.times
         return changes
 
     def _row(self, table: str) -> Row:
@@ -148,9 +160,9 @@ class Stream:
         return {"k": number(9), "y": number(4)}
 
 
-def histories(view: str, seed: int, commits: int = 70) -> None:
+def histories(view: str, seed: int, commits: int = 70, times: int = 1) -> None:
     """A history by both: after each commit views, collections and counts are the same; DuckDB has the last word."""
-    worlds, stream = [World(view, alone=alone) for alone in (False, True)], Stream(seed)
+    worlds, stream = [World(view, alone=alone) for alone in (False, True)], Stream(seed, times)
     for number in range(commits):
         changes = stream.next()
         made = [world.apply(changes) for world in worlds]
@@ -160,6 +172,7 @@ def histories(view: str, seed: int, commits: int = 70) -> None:
             stream.gone = []
         one, other = worlds
         assert one.rows() == other.rows()
+        assert one.came() == other.came()
         assert one.kept() == other.kept()
         assert one.counts() == other.counts()
         if number % 20 == 19:
@@ -168,25 +181,27 @@ def histories(view: str, seed: int, commits: int = 70) -> None:
         world.db.close()
 
 
+@pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("view", [*VIEWS])
-def test_a_walk_through_an_arrangement_does_what_its_nodes_do(counted: Counted, view: str) -> None:
-    histories(view, len(view))
+def test_a_walk_through_an_arrangement_does_what_its_nodes_do(counted: Counted, view: str, times: int) -> None:
+    histories(view, len(view), times=times)
     assert counted.passed > 10
     assert (counted.anew > 0) == (view == "raising")
+    assert (counted.many > 10) == (times > 1)
 
 
 @pytest.mark.parametrize("most", [1, 7])
 def test_in_parts_it_goes_on(monkeypatch: pytest.MonkeyPatch, counted: Counted, most: int) -> None:
     monkeypatch.setattr(route, "MOST_FOUND", most)
     for view in ("summed", "listed", "two_keys"):
-        histories(view, most, 40)
+        histories(view, most, 40, most)
     assert counted.passed > 10
 
 
 def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch, counted: Counted) -> None:
     want_memory(monkeypatch)
     for view in ("summed", "texts", "raising"):
-        histories(view, 5, 40)
+        histories(view, 5, 40, 2)
     assert counted.passed > 10
 
 

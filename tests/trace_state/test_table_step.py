@@ -29,15 +29,16 @@ NO_COLUMNS = np.zeros((0, 2), np.int64)
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 2)), max_size=12))
-def test_pieces_and_times_are_written_as_they_would_be_one_by_one(coming: list[tuple[int, int]]) -> None:
+@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 2), st.integers(0, 70)), max_size=12))
+def test_pieces_and_times_are_written_as_they_would_be_one_by_one(coming: list[tuple[int, int, int]]) -> None:
+    """Rows come later by so much than those before, all at once or, if more, at up to so many times."""
     words, births, pieces = np.zeros(state.ROWS_OF, np.int64), Births(), Pieces()
     words[state.LAST], words[state.TIMES :] = BEGINNING, births.told(words, state.TIMES)
     twin_births, twin_pieces, rows, time = Births(), Pieces(), 0, 1
-    for count, later in coming:
+    for count, later, more in coming:
         time += later
-        listed = [NO_PLACES, None]
-        given_words = np.array([rows, count, time, 0, 0, id(listed), id(None)], np.int64)
+        listed, times = [NO_PLACES, None], time + np.arange(count) * more // count
+        given_words = np.array([rows, count, time, id(times) if more else 0, 0, id(listed), id(None)], np.int64)
         assert len(given_words) == GIVEN
         said = WANTING
         while said != DONE:
@@ -45,10 +46,11 @@ def test_pieces_and_times_are_written_as_they_would_be_one_by_one(coming: list[t
             if said == WANTING:
                 pieces.make_room(count)
             elif said == TIMELESS:
-                births.make_room()
-        if time != births.last:
+                births.make_room(count if more else 1)
+        if words[state.LAST] != births.last:
             births.came(int(words[state.LAST]), int(words[state.KNOWN]))
-        twin_births.reach(time, rows)
+        for row, time in enumerate(times.tolist(), rows):
+            twin_births.reach(time, row)
         twin_pieces.push(count)
         rows += count
         assert words[state.ROWS] == rows
