@@ -15,6 +15,7 @@ from ivm.engine.tables import check_upsert
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import Missing, Mode
+from ivm.trace.time import bounds_of
 
 Check = Callable[[str, Tabular, bool], tuple[Table, ArrowRows, Ints | None]]
 """A table's name and rows for it (with True: those that are to go); the table, the rows as it stores them, and where
@@ -43,7 +44,7 @@ def last_time(changes: Sequence[Change], least: int) -> tuple[int, bool]:
     last, are_apart = least, False
     for change in changes:
         if change.times is not None and len(change.times):
-            last, are_apart = max(last, int(change.times.max())), True
+            last, are_apart = max(last, bounds_of(change.times)[1]), True
     return last, are_apart
 
 

@@ -29,7 +29,7 @@ from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.rows.table_store import Mode
-from ivm.trace.time import LAST
+from ivm.trace.time import LAST, bounds_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -155,12 +155,13 @@ def check_times(table: Table, times: Ints | None, present: int) -> None:
     """ConstraintError unless the times of a table's changes are later than the last commit's, and can be counted."""
     if times is None or not len(times):
         return
-    if (first := int(times.min())) <= present:
+    first, last = bounds_of(times)
+    if first <= present:
         raise ConstraintError(
             f"cannot apply changes to table {table.name}: _time {first} is not later than the last "
             f"commit's time {present}; give later times, or leave the column out"
         )
-    if (last := int(times.max())) > LAST:
+    if last > LAST:
         raise ConstraintError(
             f"cannot apply changes to table {table.name}: _time {last} is later than {LAST} (2^62), "
             "the latest there is, so that commits after it still find times of 64 bits; give earlier times"

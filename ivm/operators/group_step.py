@@ -272,5 +272,5 @@ _NO_KEYS = KeyLayout((), nulls="match")
 NO_OUTPUT = Output(OutputForm(Accumulators(()), _NO_KEYS), 0)
 _OURS = 3
 """The references that what a step has used is found to have: an attribute, a variable or a view, and an argument."""
-_MOST_KEPT = 1 << 13
+_MOST_KEPT = 1 << 15
 """How many words of room are used again."""

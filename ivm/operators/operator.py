@@ -9,9 +9,9 @@ import numpy as np
 
 from ivm.operators.stage import Stage
 from ivm.operators.walk import LastStage, Onward, Walk
-from ivm.trace.columns.column import every
 from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.state import Marks, State, StateSize
+from ivm.trace.time import ascend
 
 __all__ = ["Contents", "Kept", "Operator", "StateSize", "live_input"]
 
@@ -96,17 +96,17 @@ class Kept(Operator):
 
 
 def live_input(inputs: Sequence[Delta | None]) -> Delta | None:
-    """The first input's updates with times ascending, one int if there is only one; None if there are no updates.
-
-    Cost: a sort where they are not in order.
-    """
+    """The first input's updates as `in_time_order` gives them; None if there are none."""
     delta = inputs[0]
-    if delta is None or not delta.length:
-        return None
+    return None if delta is None or not delta.length else in_time_order(delta)
+
+
+def in_time_order(delta: Delta) -> Delta:
+    """Some updates with times ascending, one int if there is only one. Cost: a sort where they are not in order."""
     times = delta.times
     if isinstance(times, int):
         return delta
-    if len(times) > 1 and not every(times[1:] >= times[:-1]):
+    if not ascend(times):
         delta = delta.take(np.argsort(times, kind="stable"))
         times = delta.time_array()
     if times[0] == times[-1]:

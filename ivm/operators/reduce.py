@@ -14,7 +14,7 @@ from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.hashing.keys import HALF, INTEGER, WORD
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
-from ivm.operators.operator import Contents, Kept, Leading, live_input
+from ivm.operators.operator import Contents, Kept, Leading, in_time_order
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.operators.reduce_leg import ReduceStage
 from ivm.operators.walk import LastStage, Onward, Walk
@@ -68,16 +68,16 @@ class Reduce(Kept, Leading):
 
         Raises NumericError if a sum does not fit its type.
         """
-        delta = live_input(inputs)
-        if delta is None:
+        delta, parts = inputs[0], self.groups.fields
+        if delta is None or not delta.length:
             return None
-        parts = self.groups.fields
         if onward is not None and not (parts.doubles or parts.pauses):
             stage, walk = self._led or self._leading(onward.ends[0].marks)
             stage.rows = 0
             found = walk.all(delta, onward)
             if stage.rows:  # else it is as it was
                 return concat_deltas(found)
+        delta = in_time_order(delta)
         if parts.doubles:
             parts = self._widened(delta, parts)
         step = self._steps.get(delta.layout)

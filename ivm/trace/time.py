@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ivm.kernels.numbers.stretches import ends_of_stretches
+from ivm.kernels.numbers.stretches import are_ascending, ends_of_stretches
 from ivm.trace.columns.column import Array, Ints, readonly
 from ivm.trace.columns.growable import Growable
 
@@ -67,6 +67,18 @@ def not_before(times: Ints | int, earliest: int) -> Ints | int:
     if isinstance(times, int) or times[-1] <= earliest:
         return max(int(times) if isinstance(times, int) else earliest, earliest)
     return times if times[0] >= earliest else np.maximum(times, earliest)
+
+
+def ascend(times: Ints) -> bool:
+    """Whether no time is before the one in front of it."""
+    return bool(are_ascending(readonly(np.ascontiguousarray(times))))
+
+
+def bounds_of(times: Ints) -> tuple[int, int]:
+    """The earliest and the latest of times, of which there is one at least."""
+    if ascend(times):
+        return times.item(0), times.item(-1)
+    return int(times.min()), int(times.max())
 
 
 def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:

@@ -10,6 +10,12 @@ from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
 
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def are_ascending(numbers: Ints) -> bool:
+    """Whether no number is less than the one before."""
+    return ascend(numbers)
+
+
 @part()
 def ascend(numbers: Ints) -> bool:
     """Whether no number is less than the one before."""

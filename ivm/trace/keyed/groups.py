@@ -36,7 +36,7 @@ from ivm.trace.time import BEGINNING
 _SMALL = 64
 _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
-_MOST_SPARE = 1 << 13
+_MOST_SPARE = 1 << 15
 """How many words of a step are kept for another one."""
 _pack = Struct("6q").pack_into
 

@@ -16,7 +16,7 @@ from ivm.trace.columns.column import Bools, Ints, every
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.consolidate import merge_equal
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.time import chosen
+from ivm.trace.time import ascend, chosen
 
 MOST_COPIES = 1 << 24
 """How many rows a batch may stand for beyond those that it holds. Equal rows are stored one by one."""
@@ -71,7 +71,7 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
         times = int(times[0])
     if diffs is None or (length and abs(diffs.item(0)) == 1 and every(diffs == diffs.item(0))):
         inserts_or_all = None if diffs is None or diffs.item(0) == 1 else np.zeros(length, np.bool_)
-        if isinstance(times, int) or _ascending(times):
+        if isinstance(times, int) or ascend(times):
             return Changes(length, None, times, inserts_or_all)
         order = np.argsort(times, kind="stable")
         return Changes(length, order, times[order], inserts_or_all)
@@ -142,16 +142,12 @@ def _largest(diffs: Ints) -> int:
     return int(diffs[int(np.argmax(np.abs(diffs.astype(np.float64))))])
 
 
-def _ascending(values: Ints | Bools) -> bool:
-    return every(values[1:] >= values[:-1])
-
-
 def _order(times: Ints | int, late: Bools) -> Ints | None:
     """The stable order by (time, late), with one `late` by time alone; None if it is so already."""
     if isinstance(times, int):
-        return None if _ascending(late) else np.argsort(late, kind="stable")
+        return None if every(late[1:] >= late[:-1]) else np.argsort(late, kind="stable")
     if len(late) == 1:
-        return None if _ascending(times) else np.argsort(times, kind="stable")
+        return None if ascend(times) else np.argsort(times, kind="stable")
     same = times[1:] == times[:-1]
     if every((times[1:] > times[:-1]) | (same & (late[1:] >= late[:-1]))):
         return None
