@@ -136,7 +136,7 @@ class DeltaJoin(Leading):
     def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None, whole: int = -1) -> None:
         self.paths = tuple(paths)
         self._careful = careful
-        self.whole = self.paths[whole]
+        self.whole = self._fruitful = self.paths[whole]
 
     @property
     def visited(self) -> int:
@@ -181,10 +181,24 @@ class DeltaJoin(Leading):
             delta = inputs[path.source]
             if delta is not None and delta.length:
                 changed.append((path, delta))
-        if len(changed) == 1:
-            ((path, delta),) = changed
-            return path.all(delta, onward)
-        return [part for path, delta in changed for part in path.all(delta, None)]
+        if len(changed) > 1:
+            changed.sort(key=self._is_fruitful)
+        found: list[Delta] = []
+        for path, delta in changed[:-1]:
+            parts = path.all(delta, None)
+            if parts:
+                self._fruitful = path
+                found += parts
+        for path, delta in changed[-1:]:
+            found += path.all(delta, None if found else onward)
+        return found
+
+    def _is_fruitful(self, changed: tuple[Path, Delta]) -> bool:
+        """Whether this is the path of which something has come lately: it is the last one, which may go onward.
+
+        Most often nothing comes of the others, since what refers to a row comes with it.
+        """
+        return changed[0] is self._fruitful
 
     def prepare(self) -> Iterator[int]:
         """Let all that is read of rows looked up be read without a wait, bit by bit, yielding the rows of each bit."""
