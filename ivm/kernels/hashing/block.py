@@ -9,7 +9,8 @@ anybody. ROWS: how many rows are indexed, those that have left the run too. ASCE
 ones. FINAL: up to which row of the run nothing is undone any more. OWES: whether sealing takes more than saying so.
 LINKED: from which row on rows may have chains that no step tells of; NONE if there are none. NOTES: where the keys of
 these stand, of so many rows as are NOTED, for whoever undoes that, with room for more. FOLLOWED: up to which row such
-chains have been written. CAME: how many rows came since keys were moved last.
+chains have been written. CAME: how many rows came since chains were looked after last; LOOK_FROM: how many come before
+that is done again.
 A search writes nothing here.
 """
 
@@ -17,11 +18,11 @@ from __future__ import annotations
 
 TABLES, FOLLOWING, FENCES = 0, 2, 4
 START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, EACH, SINCE, ROWS, ASCENDING, FINAL, OWES = range(6, 19)
-LINKED, NOTES, NOTES_ROOM, NOTED, FOLLOWED, CAME, LAST = range(19, 26)
+LINKED, NOTES, NOTES_ROOM, NOTED, FOLLOWED, CAME, LOOK_FROM, LAST = range(19, 27)
 NONE = 0x7FFF_FFFF_FFFF_FFFF
 ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 """What no lead is above."""
 FEW = 128
-"""So many rows come before chains are looked after: pages of the next table are got for all of them at once."""
+"""So many rows come at least before chains are looked after: pages of the next table are got for all at once."""
 FENCED = 16
 """How many rows of a run there are to a fence, a power of two, and at most of one lead where its keys differ."""

@@ -11,10 +11,10 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.block import (
     ASCENDING,
     CAME,
-    FEW,
     FOLLOWED,
     FOLLOWING,
     LINKED,
+    LOOK_FROM,
     NONE,
     NOTED,
     NOTES,
@@ -58,7 +58,7 @@ def link_by(block: Ints, form: Ints, sources: Word, begin: Word, rows: Word, wid
         block[ROWS] = block[FOLLOWED] = first + done
         block[NOTED] = noted + done
         block[CAME] += linked
-        if block[CAME] >= FEW:
+        if block[CAME] >= block[LOOK_FROM]:
             block[OWES] = 1
         if linked < count:
             return

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ivm.kernels.hashing.block import CAME, FEW, FOLLOWED, FOLLOWING, OWES, TABLES
+from ivm.kernels.hashing.block import CAME, FEW, FOLLOWED, FOLLOWING, LOOK_FROM, OWES, TABLES
 from ivm.kernels.hashing.changes import undo_changes
 from ivm.kernels.hashing.index import (
     count_chains,
@@ -165,9 +165,10 @@ class Chains:
         if len(self.tables.old):
             linked = self._linked
             self._move(_SLOTS_A_ROW * (came - linked) + _SLOTS_A_LINKED * linked + _SLOTS_AT_LEAST, died, since)
-        elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and FEW <= came < _MANY:
+        elif self._block.item(LOOK_FROM) == FEW <= came < _MANY and self.tables.slots.nbytes >= _AHEAD_FROM_BYTES:
             self._go_ahead(came, since)
         self._block[CAME], self._linked, self.is_moving = 0, 0, len(self.tables.old) > 0
+        self._block[LOOK_FROM] = max(FEW, self._left())
 
     def lengthen(self, first: int, count: int) -> None:
         """Make room for the chains of so many rows from `first` on, and of those before, few of which get any soon."""
@@ -198,10 +199,10 @@ class Chains:
         are linked, which count less, and while a large page waits for the next commit; none waits beyond the bound of
         slots a row. What has no memory when the table is full gets it from the rows that come there.
         """
-        slots = self.tables.slots
-        left = int(_room(len(slots))) - _to_come(self.tables) - self.tables.block.item(USED)
-        if left > _AHEAD * len(slots):
+        slots, left = self.tables.slots, self._left()
+        if left > 0:
             return
+        left += int(_AHEAD * len(slots))
         if self._next is None:
             self._next, self._there = _fresh(_larger(len(slots)), slots.shape[1] - 1), 0
         words, missing = self._next.slots.reshape(-1), len(self._next.slots) - self._there
@@ -215,6 +216,12 @@ class Chains:
             Chains._paged = since
         words[first:end:_PAGE_WORDS] = 0
         self._there = there
+
+    def _left(self) -> int:
+        """How many keys fit before the next table is got ahead of need."""
+        tables = self.tables
+        room = int(_room(len(tables.slots))) - int(_AHEAD * len(tables.slots))
+        return room - _to_come(tables) - tables.block.item(USED)
 
     def _made(self, capacity: int) -> Tables:
         """An empty table of so many slots."""
@@ -237,6 +244,7 @@ class Chains:
     def _put(self, tables: Tables) -> None:
         """This is the table from now on."""
         address, block = tables.block.ctypes.data, self._block
+        block[LOOK_FROM] = FEW
         block[TABLES], self.tables = address, tables  # in one line, for nothing is raised between the two
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ASCENDING, CAME, FEW, FINAL, LINKED, NONE, OWES, ROWS, SINCE, START, STOP
+from ivm.kernels.hashing.block import ASCENDING, CAME, FINAL, LINKED, LOOK_FROM, NONE, OWES, ROWS, SINCE, START, STOP
 from ivm.kernels.hashing.changes import ALIVE, apply_changes
 from ivm.kernels.hashing.index import NO_SLOT, newest_row
 from ivm.kernels.hashing.insert import insert_packed, insert_rows
@@ -129,7 +129,7 @@ class Index(IndexBlock):
         """
         block, chains = self.block, self._chains
         block[SINCE] = since
-        if chains.is_moving or block[CAME] >= FEW:
+        if chains.is_moving or block[CAME] >= block[LOOK_FROM]:
             chains.seal(died, since)
         block[FINAL], block[LINKED] = block.item(STOP), NONE
         self._journal.clear()
