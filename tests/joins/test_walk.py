@@ -176,10 +176,10 @@ class Case:
         groups = [Group(Columns([Values(each.values[:rows].copy()) for each in columns]))]
         if refs is not None:
             groups = [Group(Columns(columns), refs.astype(np.int32 if random.random() < 0.5 else np.int64))]
-        times = self.time
+        times: Ints | int = self.time
         if random.random() < 0.3:
-            times = random.integers(self.time - 1, self.time + 1, rows)
-            times = np.sort(times) if random.random() < 0.8 else times
+            each = random.integers(self.time - 1, self.time + 1, rows)
+            times = np.sort(each) if random.random() < 0.8 else each
         diffs = random.choice([-1, 1, 2], rows) if random.random() < 0.5 else None
         return Delta(groups, LAYOUT, rows, times, diffs)
 
