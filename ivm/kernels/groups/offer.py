@@ -3,10 +3,10 @@
 VERSION is odd while the groups are written to: who reads without a lock reads again if it was, or has changed. OPEN:
 the address of the request with which a kernel has begun a step, at the time TIME, with what was offered, and which is
 no step like others so far; KNOWN_OPEN if somebody has seen that it has ended; 0 if there is none. IS_OFFERED: whether
-what follows is there for a step, where no other one is open: TABLE, MEMORY, AFTER and ROOM are the
-`id` of arrays as `groups.step` takes them, the first being the BLOCK of the groups; CAPACITY is for how many cells
-there is room. OWES: whether sealing takes more than `groups.seal` does: there are readers, or groups to be forgotten
-that they kept, or there is no group any more. SEALS: how often groups were sealed.
+what follows is there for a step, where no other one is open: TABLE, MEMORY, AFTER and ROOM are the `id` of arrays as
+`groups.step` takes them, the first being the BLOCK of the groups; CAPACITY is for how many cells there is room. OWES:
+whether sealing takes more than `groups.seal` does: there are readers, or groups to be forgotten that they kept, or
+there is no group any more. SEALS: how often groups were sealed.
 """
 
 from __future__ import annotations
