@@ -331,8 +331,8 @@ class _Compaction:
         fuel -= merge.done - before
         if merge.done < self._begun or not fuel:
             return False
-        if not self._copied:  # as many are going to come as came before
-            made.make_room(min(sealed.length, _GROWTH * (merge.count + _SPARE_ROWS)), 0)
+        if not self._copied:  # as many are going to come as came before, and large ones grow by themselves
+            made.make_room(min(sealed.length, _GROWTH * _SPARE_ROWS), 0)
         if self._copied < merge.count:
             rows, sums = merge.found(self._copied, self._copied + fuel)
             times = np.maximum(self._times[rows], self._since)
