@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.trace import time as of_time
-from ivm.trace.time import BEGINNING, Births
+from ivm.trace.time import BEGINNING, Births, ascend, bounds_of
 
 
 @given(
@@ -56,3 +56,12 @@ def _come(batches, asked, since):
     _append(births, [births.last + 3, births.last + 5] if came else [7, 7], rows)
     births.truncate(*mark)
     assert births.limits(np.array(kept, np.int64), rows).tolist() == expected
+
+
+@given(st.sampled_from([1, 2, 1023, 1024, 1025, 1026, 2049, 2050]), st.integers(0, 2049), st.integers(0, 3))
+def test_the_bounds_of_times_that_ascend_or_fall_somewhere(length, place, less):
+    times = np.arange(length) // 3
+    times[place % length :] -= less
+    assert ascend(times) == bool((np.diff(times) >= 0).all())
+    assert bounds_of(times) == (times.min(), times.max())
+    assert ascend(times[::-1]) == bool((np.diff(times[::-1]) >= 0).all())
