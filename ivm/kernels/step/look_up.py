@@ -173,12 +173,14 @@ def _see_each(route: Ints, leg: Word, frame: Ints) -> bool:
     limits, stamps = ints_at(route[leg + SEEN_EACH], rows), ints_at(route[leg + SEEN_EACH] + 8 * rows, rows)
     for row in range(rows):
         limits[np.uint64(row)] = times[np.uint64(row)] - before
-        stamps[np.uint64(row)] = max(limits[np.uint64(row)], np.int64(-1)) - _STAMPS
+    if frame[DIED] != 0:
+        for row in range(rows):
+            stamps[np.uint64(row)] = max(limits[np.uint64(row)], np.int64(-1)) - _STAMPS
+        frame[searching.STAMPS] = address_of(stamps) - 8 * first
     known = store[state.KNOWN]
     begun, firsts = ints_at(store[state.TIMES], known), ints_at(store[state.FIRSTS], known)
     ends_in(limits, begun, firsts, known, store[state.ROWS], limits)
-    frame[searching.LIMITS] = route[leg + SEEN_EACH] - 8 * first
-    frame[searching.STAMPS] = address_of(stamps) - 8 * first
+    frame[searching.LIMITS] = address_of(limits) - 8 * first
     return True
 
 
