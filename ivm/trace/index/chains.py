@@ -166,7 +166,7 @@ class Chains:
             linked = self._linked
             self._move(_SLOTS_A_ROW * (came - linked) + _SLOTS_A_LINKED * linked + _SLOTS_AT_LEAST, died, since)
         elif self._block.item(LOOK_FROM) == FEW <= came < _MANY and self.tables.slots.nbytes >= _AHEAD_FROM_BYTES:
-            self._go_ahead(came, since)
+            self._go_ahead(came, since)  # else they came in many commits, and the next one shows how many do in one
         self._block[CAME], self._linked, self.is_moving = 0, 0, len(self.tables.old) > 0
         self._block[LOOK_FROM] = max(FEW, self._left())
 
