@@ -70,8 +70,6 @@ _STAMPS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 """What `ivm.trace.time` takes from times for stamps."""
 _LATEST = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _LEAST_ROOM, _MOST_LONG = 16, 64
-_NEAR = 4
-"""So many of the latest times are looked at one by one: most rows see what was before the last one."""
 _SIXTEENTHS = 16
 """How finely matches are counted; where they become fewer, the latest count for as much."""
 
@@ -86,7 +84,7 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
     if route[leg + STARTED] == 0:
         route[leg + STARTED], frame[FOUND_TO], frame[FOUND_OF] = 1, route[edge + FIRST], route[edge + LENGTH]
         frame[OUT] = frame[TIRED] = frame[LONG] = route[leg + SEEN_EACH] = 0
-    if route[leg + GIVEN] == 0 and route[edge + TIMES] != 0 and not _see_each(route, leg, frame):
+    if route[leg + GIVEN] == 0 and not _see(route, leg, frame):
         return np.int64(NO_ARENA)
     scratch = SCRATCH_WORDS + SCRATCH_FOR_EACH * frame[WIDTH]
     if frame[OUT] == 0 and not _make_room(route, leg, frame, scratch):
@@ -122,7 +120,6 @@ def _state(route: Ints, leg: Word, frame: Ints) -> bool:
     if arranged[state.ASK] != 0 or load(arranged[state.EDITION], _WORD) != arranged[state.TOLD]:
         return False
     index, store = ints_at(arranged[state.INDEX], MANY), ints_at(arranged[state.STORE], state.ROWS_OF)
-    _see_all(frame, store, route[TIME] - 1 + route[leg + INCLUSIVE])
     frame[DIED] = store[state.DIED] if store[state.MORTAL] != 0 else _WORD
     frame[searching.INDEX], frame[searching.SINCE] = arranged[state.INDEX], index[SINCE]
     frame[searching.NEAR_PLACES] = route[leg + STORE] = arranged[state.PLACES]
@@ -133,32 +130,26 @@ def _state(route: Ints, leg: Word, frame: Ints) -> bool:
 @part()
 def _see_all(frame: Ints, store: Ints, as_of: Word) -> None:
     """All rows of the delta see what there was as of a time."""
-    limit, known = store[state.ROWS], store[state.KNOWN]
-    if as_of < store[state.LAST]:
-        times, firsts = ints_at(store[state.TIMES], known), ints_at(store[state.FIRSTS], known)
-        later = known
-        while later > 0 and known - later < _NEAR and times[later - 1] > as_of:
-            later -= 1
-        if later < known:
-            limit = min(limit, firsts[later])
-        if later > 0 and times[later - 1] > as_of:
-            one = frame[searching.LIMIT : searching.LIMIT + 1]
-            one[0] = as_of
-            ends_in(one, times, firsts, later, limit, one)
-            limit = one[0]
-    frame[searching.LIMIT], frame[searching.STAMP] = limit, max(as_of, np.int64(-1)) - _STAMPS
-    frame[searching.LIMITS] = frame[searching.STAMPS] = 0
+    limit, known, there = frame[searching.LIMIT : searching.LIMIT + 1], store[state.KNOWN], store[state.ROWS]
+    limit[0] = as_of
+    ends_in(limit, ints_at(store[state.TIMES], known), ints_at(store[state.FIRSTS], known), known, there, limit)
+    limit[0] = min(limit[0], there)
+    frame[searching.STAMP], frame[searching.LIMITS] = max(as_of, np.int64(-1)) - _STAMPS, 0
 
 
 @part()
-def _see_each(route: Ints, leg: Word, frame: Ints) -> bool:
-    """Each row sees what there was as of its own time; False if the arena has no room for that.
+def _see(route: Ints, leg: Word, frame: Ints) -> bool:
+    """Each row sees what there was as of its time; False if the arena has no room to say that of each by itself.
 
-    Where nobody ever died, and none came since the first of these times, all see the same.
+    Where all have one time, or nobody ever died and none came since the first of their times, all see the same.
     """
     edge, arranged = route[leg + IN], ints_at(route[leg + ARRANGED], state.ARRANGEMENT)
     store = ints_at(arranged[state.STORE], state.ROWS_OF)
     first, end, before = route[edge + FIRST], route[edge + LENGTH], 1 - route[leg + INCLUSIVE]
+    frame[searching.STAMPS] = 0
+    if route[edge + TIMES] == 0:
+        _see_all(frame, store, route[TIME] - before)
+        return True
     rows, least = end - first, _LATEST
     times = ints_at(route[edge + TIMES] + 8 * first, rows)
     for row in range(rows):
