@@ -184,13 +184,11 @@ class DeltaJoin(Leading):
         if len(changed) > 1:
             changed.sort(key=self._is_fruitful)
         found: list[Delta] = []
-        for path, delta in changed[:-1]:
-            parts = path.all(delta, None)
+        for left, (path, delta) in enumerate(changed, 1 - len(changed)):
+            parts = path.all(delta, None if left or found else onward)
             if parts:
                 self._fruitful = path
                 found += parts
-        for path, delta in changed[-1:]:
-            found += path.all(delta, None if found else onward)
         return found
 
     def _is_fruitful(self, changed: tuple[Path, Delta]) -> bool:
