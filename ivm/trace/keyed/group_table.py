@@ -215,20 +215,18 @@ class Cells:
     def __init__(self, rows: int, times: Ints | int) -> None:
         self.after = NO_FIELDS
         self.output: Room | None = None
-        self.begin(rows, times, np.empty(_cell_words(rows, 0 if isinstance(times, int) else rows), np.int64))
+        self.begin(rows, times, np.empty(_cell_words(rows, times), np.int64))
 
     def make_room(self, rows: int) -> None:
         """Memory for so many rows, before a kernel has noted any cell."""
         if not self.begin(rows, self.times, self.memory):
-            many = 0 if isinstance(self.times, int) else rows
-            self.begin(rows, self.times, np.empty(_cell_words(rows, many), np.int64))
+            self.begin(rows, self.times, np.empty(_cell_words(rows, self.times), np.int64))
 
     def begin(self, rows: int, times: Ints | int, memory: Ints) -> bool:
         """Be the cells of a step of so many rows in this memory, which nobody else has; whether it is large enough."""
-        many = 0 if isinstance(times, int) else rows
-        if _cell_words(rows, many) > len(memory):
+        if _cell_words(rows, times) > len(memory):
             return False
-        _BEGIN.pack_into(memory.data, 0, UNTOUCHED, 0, 0, rows, many)
+        _BEGIN.pack_into(memory.data, 0, UNTOUCHED, 0, 0, rows, 0 if isinstance(times, int) else rows)
         self.memory = memory
         self.renew(times)
         return True
@@ -265,9 +263,9 @@ class Cells:
         return self._jumps
 
 
-def _cell_words(rows: int, many: int) -> int:
-    """How much memory cells take of so many rows, `many` of which have times of their own."""
-    return META + many + 3 * (rows + 1 >> 1)
+def _cell_words(rows: int, times: Ints | int) -> int:
+    """How much memory cells take of so many rows, which have times of their own if these are many."""
+    return META + (0 if isinstance(times, int) else rows) + 3 * (rows + 1 >> 1)
 
 
 _BEGIN = Struct(f"{BEFORE}q")
