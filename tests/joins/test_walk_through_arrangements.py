@@ -37,6 +37,8 @@ VIEWS = {
     "once": "SELECT sum(x) * 2 AS x FROM t JOIN u ON h = k WHERE x % 5 = 1",
     "own": "SELECT a.id, b.x FROM t a JOIN t b ON a.g = b.h WHERE a.s = 'ant' AND b.s = 'ant'",
     "above": "SELECT id FROM t JOIN (SELECT k, max(v) AS v FROM u GROUP BY k) q ON g = q.k WHERE s = 'cat' AND x > v",
+    "beside": "SELECT id, n, m FROM t JOIN (SELECT k, count(*) AS n, sum(v) AS m FROM u WHERE v % 3 <> 0 GROUP BY k) q "
+    "ON g = q.k WHERE s = 'cat'",
 }
 TEXTS = ("ant", "bee", "cat", None, "a text that is longer than the others are")
 
