@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.hashing.block import CAME, LAST
+from ivm.kernels.hashing.block import CAME, LAST, LOOK_FROM
 from ivm.kernels.hashing.insert import insert_rows
 from ivm.kernels.hashing.settle import MOST
 from ivm.trace.index.chains import Chains
@@ -29,7 +29,9 @@ def _insert(chains, keys, first):
 
 
 def _sealed(chains):
-    """How many slots of the next table got memory in the seal of a commit."""
+    """How many slots of the next table got memory in the seal of a commit, if it is due that chains are looked after."""
+    if not chains.is_moving and chains._block[CAME] < chains._block[LOOK_FROM]:
+        return 0
     before, Chains._paged = chains._there, None
     chains.seal(NOBODY, 0)
     return chains._there - before
