@@ -16,8 +16,8 @@ from weakref import ref
 import numpy as np
 
 from ivm.kernels.groups.seal import seal_offered
+from ivm.kernels.memory.pages import join_page
 from ivm.trace.columns.column import Array
-from ivm.trace.columns.growable import join_page
 from ivm.trace.columns.segment import Segment
 from ivm.trace.lessons import Lessons
 

@@ -28,11 +28,12 @@ class Updates:
     """
 
     def __init__(self, types: Sequence[SqlType]) -> None:
-        widths = (2 if each.physical is Physical.WIDE else None for each in types)
+        number = np.dtype(np.int64)
+        kept = [(DTYPES[each.physical], 2 if each.physical is Physical.WIDE else None) for each in types]
         self._values: list[Growable[Any]] = [
-            *(Growable(DTYPES[each.physical], width) for each, width in zip(types, widths, strict=True)),
-            *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
+            Growable(dtype, width, may_be_stale=True) for dtype, width in (*kept, (number, None), (number, None))
         ]
+        """The columns, the times, the diffs."""
         self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
         words: Ints = np.zeros(COLUMNS + WORDS * len(self._values), np.int64)
         self.address: int = words.ctypes.data

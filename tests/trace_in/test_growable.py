@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ivm.kernels.memory.allocator import resident_bytes
-from ivm.trace.columns.growable import Growable, join_page
+from ivm.kernels.memory.pages import join_page
+from ivm.trace.columns.growable import Growable
 
 
 def test_growth_keeps_what_is_there_and_leaves_views_alone() -> None:

@@ -13,6 +13,7 @@ from ivm.catalog.types import SqlType
 from ivm.trace import view_log as module
 from ivm.trace.columns.column import Column
 from ivm.trace.consolidate import EqualRows
+from ivm.trace.delta import delta_of
 from ivm.trace.distinct_rows import DistinctRows
 from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
@@ -284,3 +285,26 @@ def test_an_empty_log():
     columns, diffs = log.rows(None)
     assert [len(c) for c in columns] == [0, 0]
     assert diffs.dtype == np.int64
+
+
+def test_who_reads_a_large_log_keeps_what_was_read_while_later_ones_get_memory_of_earlier_ones():
+    types_, rows = [types.BIGINT], 60_000
+    log, read = ViewLog(types_, TextDictionary()), []
+    for number in range(1, 13):
+        mark = log.mark()
+        values = np.arange(rows) + number
+        for sign, each in ((-1, values - 1), (1, values)):
+            if sign > 0 or number > 1:
+                log.append(delta_of([Column(each, None)], number, np.full(rows, sign)))
+        if number % 5 == 0:  # it fails, and is made again
+            log.rollback(mark)
+            log.append(delta_of([Column(values - 1, None)], number, np.full(rows, -1)))
+            log.append(delta_of([Column(values, None)], number, np.full(rows, 1)))
+        log.seal(number + 1, number)
+        if number % 3:
+            columns, diffs = log.rows(None)
+            read.append((number, columns[0].values, diffs))
+    assert len(log) < 8 * rows, "the log was merged"
+    for number, found, diffs in read:
+        assert (diffs == 1).all()
+        assert np.array_equal(np.sort(found), np.arange(rows) + number)

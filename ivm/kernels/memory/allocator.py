@@ -9,10 +9,13 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
+from ivm.kernels.memory.pages import give_back_spare
+
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _ARENAS, _MAPPED = "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_"
 _KEPT = 64 << 20
-_MAPPED_FROM = 16 << 20
+_MAPPED_FROM = 32 << 20
+"""The most that glibc lets be set."""
 
 
 def keep_freed_pages() -> bool:
@@ -21,8 +24,8 @@ def keep_freed_pages() -> bool:
     A batch of 100,000 rows fills some arrays of a megabyte, and frees them. By default glibc then gives their
     pages back to the system and the next batch faults them in anew, which costs more than most kernels do (0.2 ms
     an array).
-    Blocks of 16 MiB or more, as tables have, are mapped by themselves and go back at once, as before; smaller ones
-    too, if the environment says so. Only glibc has this; elsewhere it does nothing.
+    Blocks of 32 MiB or more are mapped by themselves and go back at once, as before; smaller ones too, if the
+    environment says so. Only glibc has this; elsewhere it does nothing.
 
     What is kept is kept in each arena, of which glibc makes up to eight a core for threads that come and go, and what
     is free in one is of no use to another. So there is one, unless the environment says how many: threads that work
@@ -39,11 +42,12 @@ def keep_freed_pages() -> bool:
 
 
 def give_back_freed_pages() -> bool:
-    """Give all pages that hold nothing any more back to the system; True if there were any.
+    """Give all pages that hold nothing any more back to the system; True if the C library had any.
 
     For when much was freed for good, as when a view is dropped. Only glibc has this. Cost: a pass over the heap, some
     milliseconds a gigabyte, and the faults of what is filled again.
     """
+    give_back_spare()
     trim = _of_glibc("malloc_trim")
     return trim is not None and bool(trim(0))
 

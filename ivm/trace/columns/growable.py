@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import mmap
-from collections import deque
-from contextlib import suppress
-from itertools import count
-from math import prod
-from typing import Any, Generic, NamedTuple, TypeVar
-from weakref import ref
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ivm.catalog.types import Physical
+from ivm.kernels.memory.pages import EAGER_BYTES, LARGE_PAGE, stale, take_small_pages, zeros
 from ivm.kernels.memory.places import ADDRESS, BIT, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY, WORDS
 from ivm.trace.columns.column import DTYPES, Array, Column, Ints, item_size
 
 _Item = TypeVar("_Item", bound=np.generic)
 
 _START = 1024
-_EAGER_BYTES = 1 << 18
 _AHEAD = 64
 _AHEAD_BYTES = 1 << 32
-_LARGE_PAGE = 1 << 21
-_AT_ONCE = 1 << 20
-"""Who writes so many bytes at once waits less for a large page than for so many small ones."""
-_COLLAPSE = 25
-"""Linux's MADV_COLLAPSE, which Python has no name for."""
-_GOLDEN = (5**0.5 - 1) / 2
-_MADE = count()
-"""How many arrays were made; multiples of the golden section lie apart, however many there are."""
 _NO_CODES: Array = np.empty(0, np.int32)
 
 
@@ -39,12 +25,12 @@ class Growable(Generic[_Item]):
 
     Small arrays double. Those above 256 KiB reserve address space of 4 GiB, or where that is not to be had, 64-fold,
     which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
-    All that was never written is zero.
+    All that was never written is zero, unless it `may_be_stale` (see `ivm.kernels.memory.pages`).
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
     A control `block` tells at `at` where the array is, and `behind` places further on how many rows fit.
     """
 
-    __slots__ = ("_at", "_block", "_room", "array", "length")
+    __slots__ = ("_at", "_block", "_may_be_stale", "_room", "array", "length")
 
     def __init__(
         self,
@@ -54,7 +40,9 @@ class Growable(Generic[_Item]):
         block: Ints | None = None,
         at: int = 0,
         behind: int = 1,
+        may_be_stale: bool = False,
     ) -> None:
+        self._may_be_stale = may_be_stale
         self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
         self.length = 0
         self._block, self._at, self._room = block, at, at + behind
@@ -110,8 +98,8 @@ class Growable(Generic[_Item]):
         if length > before:
             end = self.reserve(length)[before:length]
             self.length = length
-            if end.nbytes >= _LARGE_PAGE:
-                _take_small_pages(end)
+            if end.nbytes >= LARGE_PAGE:
+                take_small_pages(end)
 
     def view(self) -> npt.NDArray[_Item]:
         """The rows in use, not copied."""
@@ -129,13 +117,14 @@ class Growable(Generic[_Item]):
     def _grow(self, length: int) -> None:
         row_bytes = self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
         wanted = [max(length + length // 2, 2 * len(self.array), _START)]
-        if length * row_bytes >= _EAGER_BYTES:
+        if length * row_bytes >= EAGER_BYTES:
             # A system that commits memory when it is reserved has less to give; it gets what is needed soon.
             wanted = [_AHEAD_BYTES // row_bytes, min(_AHEAD * length, _AHEAD_BYTES // row_bytes), length + length // 4]
+        made = stale if self._may_be_stale else zeros
         for rows in wanted:
             try:
                 shape = max(rows, length), *self.array.shape[1:]
-                grown = _zeros(shape, self.array.dtype, (length - self.length) * row_bytes)
+                grown = made(shape, self.array.dtype, (length - self.length) * row_bytes)
                 break
             except (MemoryError, OSError) as error:
                 if rows == wanted[-1]:
@@ -152,70 +141,6 @@ class Growable(Generic[_Item]):
         address, length = array.ctypes.data, len(array)
         # In one line, for nothing is raised between stores, and nobody else runs: the two always agree.
         block[at], block[room], self.array = address, length, array
-
-
-def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], coming: int) -> npt.NDArray[Any]:
-    """Zeros, which get memory as they are written to, if they are many: pages of 4 KiB first, then such of 2 MiB, of
-    which all are where `coming` bytes are many.
-
-    Large pages are quick to read at random. But whoever writes to a new one waits until all of it is filled with zeros,
-    up to 8 ms where a virtual machine gets it from its host. So arrays begin at places of their own within one: such as
-    grow side by side, columns of one store, come to the next one after each other.
-    """
-    size = prod(shape) * dtype.itemsize
-    if size < _EAGER_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.zeros(shape, dtype)
-    begin = int(next(_MADE) * _GOLDEN % 1 * _LARGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
-    memory = mmap.mmap(-1, size + begin, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError, ValueError):  # of a system without such pages, or where it is no longer
-        small = 0 if coming >= _AT_ONCE else 2 * _LARGE_PAGE
-        if small:
-            memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(small, size + begin))
-        memory.madvise(mmap.MADV_HUGEPAGE, small)
-    return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
-
-
-class _Skipped(NamedTuple):
-    """The bytes from `first` to `end` of `memory`, whole large pages, which have small ones instead."""
-
-    memory: ref[mmap.mmap]
-    first: int
-    end: int
-
-
-_skipped: deque[_Skipped] = deque()
-
-
-def _take_small_pages(part: Array) -> None:
-    """Let a part of an array have small pages until `join_page`, which then has something to do."""
-    memory: Any = part
-    while isinstance(memory, np.ndarray):
-        memory = memory.base
-    memory = memory.obj if isinstance(memory, memoryview) else None
-    if not isinstance(memory, mmap.mmap):
-        return
-    begin = np.frombuffer(memory, np.uint8).ctypes.data
-    first = max(part.ctypes.data // _LARGE_PAGE * _LARGE_PAGE, -(-begin // _LARGE_PAGE) * _LARGE_PAGE) - begin
-    end = min(-(-(part.ctypes.data + part.nbytes) // _LARGE_PAGE) * _LARGE_PAGE - begin, len(memory))
-    with suppress(OSError, ValueError):
-        memory.madvise(mmap.MADV_NOHUGEPAGE, first, end - first)
-        _skipped.append(_Skipped(ref(memory), first, end))
-
-
-def join_page() -> None:
-    """Put a large page in place of small ones, where rows were skipped: one in a commit. Cost: a copy of 2 MiB."""
-    while _skipped:
-        try:
-            part = _skipped.popleft()
-        except IndexError:  # somebody else was quicker
-            return
-        memory = part.memory()
-        if memory is not None and part.first < part.end:
-            _skipped.appendleft(part._replace(first=part.first + _LARGE_PAGE))
-            with suppress(OSError, ValueError):  # of a system that cannot, or has none
-                memory.madvise(mmap.MADV_HUGEPAGE, part.first, _LARGE_PAGE)
-                memory.madvise(_COLLAPSE, part.first, _LARGE_PAGE)
-            return
 
 
 class HotColumn:
