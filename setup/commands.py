@@ -82,14 +82,15 @@ class Pip:
 
     def look(self, running: Step) -> None:
         """Say how many bytes, or packages, are there by now: pip itself is silent about large ones."""
-        if self._unpacking:
+        if packages := self._unpacking:  # read once: the next command may begin meanwhile
             done = max(_installed() - self._there, 0)
-            running.now = f"unpacking packages, {min(done + 1, self._unpacking)} of {self._unpacking}"
-            running.share = done / self._unpacking
+            running.now = f"unpacking packages, {min(done + 1, packages)} of {packages}"
+            running.share = done / packages
         elif self._downloading and (count := self._earlier + _downloaded()) >= 1e6:
             known = f" of about {megabytes(self.expected)}" if self.expected else ""
             running.now = f"{running.now.partition(';')[0]}; {megabytes(count)}{known}"
-            running.share = (count - self._earlier) / (self.expected - self._earlier) if self.expected else None
+            left = self.expected - self._earlier
+            running.share = (count - self._earlier) / left if left > 0 else None
 
     def _read(self, said: str) -> None:
         if found := re.match(r"(?:Collecting|Requirement already satisfied:) ([^\s\[=<>]+)", said):

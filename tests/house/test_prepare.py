@@ -203,3 +203,23 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(prepare, "install_packages", interrupted)
     assert prepare.main([]) == 130
     assert capsys.readouterr().err == "set-up: interrupted; the next run goes on from here\n"
+
+
+def test_how_far_pip_is_can_be_asked_while_the_next_command_begins_and_of_more_than_was_expected(monkeypatch):
+    running = progress.Step("installing")
+    pip = commands.Pip(running, 3, expected=5_000_000)
+    pip._read("Installing collected packages: a, b, c")
+
+    def counted() -> int:
+        pip._downloading, pip._unpacking = True, 0  # as `install` begins
+        return 2
+
+    monkeypatch.setattr(commands, "_installed", counted)
+    pip.look(running)
+    assert running.now == "unpacking packages, 3 of 3"
+    monkeypatch.setattr(commands, "_downloaded", lambda: 5_000_000)
+    pip._downloaded()
+    pip._downloading = True
+    pip.look(running)
+    assert running.share is None
+    assert "10 MB" in running.now
