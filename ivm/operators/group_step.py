@@ -40,6 +40,7 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.sources import Frame, Sources, id_of, source_of
+from ivm.trace.time import all_or_each
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
@@ -62,7 +63,7 @@ class GroupStep:
         cannot be read where it lies.
         """
         times, diffs, listed = delta.times, delta.diffs, self._sources.of(delta)
-        each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
+        _, each_time = all_or_each(times)
         cells, request = groups.begin(delta.length, times), self._frame.words
         output = self._form.room(cells, min(delta.length, groups.expected))
         self._frame.tell(

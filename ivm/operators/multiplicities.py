@@ -20,6 +20,7 @@ from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.sources import Frame, Sources, id_of
 from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.time import all_or_each
 
 
 class Union(Operator):
@@ -117,8 +118,8 @@ class Threshold(Kept):
             return None
         sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
         rows, times, diffs, width = len(delta), delta.times, delta.diffs, self._layout.words
-        many, listed = not isinstance(times, int), sources.of(delta)
-        each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
+        listed, (_, each_time) = sources.of(delta), all_or_each(times)
+        many = each_time is not None
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)

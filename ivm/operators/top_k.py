@@ -34,7 +34,7 @@ from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import DecodedRows, RowOrder, total_order
 from ivm.trace.sources import Frame, Sources, id_of
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.time import chosen
+from ivm.trace.time import all_or_each, chosen
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -99,7 +99,7 @@ class TopK(Kept):
             return None
         sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
         rows, times, diffs, groups, tree = delta.length, delta.times, delta.diffs, self._groups, self._rows
-        listed, each_time = sources.of(delta), None if isinstance(times, int) else np.ascontiguousarray(times)
+        listed, (_, each_time) = sources.of(delta), all_or_each(times)
         output, scratch = None, np.empty(3 * rows + 1, np.int64)
         cells = groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)

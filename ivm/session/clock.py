@@ -23,6 +23,7 @@ from ivm.engine.transaction import Change
 from ivm.engine.under_way import Also
 from ivm.intake.python_rows import plain_rows
 from ivm.trace.columns.exported import Located
+from ivm.trace.time import bounds_of
 
 
 class Clock:
@@ -78,7 +79,7 @@ class Clock:
         if now == self._written:
             return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
-        times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
+        times = np.array([min(bounds_of(each)[0] for each in own)], np.int64) if own else None
         there = engine.tables.get(CLOCK.name)  # over shards a first one comes with the commit
         table = CLOCK if there is None else there.table
         time = commit([Change(table, *self.row(now), times=times, mode="upsert"), *changes], batch)

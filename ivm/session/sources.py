@@ -26,7 +26,7 @@ from ivm.intake.formats import Format, taken
 from ivm.session.core import Core
 from ivm.session.timed import batches, declared, placed, rows_of, times_of, whole
 from ivm.trace.rows.table_store import Mode
-from ivm.trace.time import LAST
+from ivm.trace.time import LAST, bounds_of
 
 Late = Literal["refuse", "move"]
 LATE: tuple[Late, ...] = get_args(Late)
@@ -250,7 +250,8 @@ class Sources:
             )
         if change.times is None:
             return change._replace(times=np.full(change.data.num_rows, at, np.int64))
-        if len(change.times) and not 0 <= int(change.times.min()) <= int(change.times.max()) <= LAST:
+        first, last = bounds_of(change.times) if len(change.times) else (0, 0)
+        if not 0 <= first <= last <= LAST:
             raise ConstraintError(f"cannot take changes of table {name}: _time lies from 0 to 2^62")
         return change
 

@@ -51,6 +51,11 @@ def as_array(times: Ints | int) -> Ints:
     return one(times) if isinstance(times, int) else times
 
 
+def all_or_each(times: Ints | int) -> tuple[int, Ints | None]:
+    """Times as kernels are told them: the one of all rows, and None; or 0, and those of each one after the other."""
+    return (times, None) if isinstance(times, int) else (0, np.ascontiguousarray(times))
+
+
 @lru_cache(8)
 def one(value: int) -> Ints:
     """An array of this value alone, which must not be written to; a commit asks for few of them, many times each."""

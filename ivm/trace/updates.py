@@ -16,7 +16,8 @@ from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.places import NONE
 from ivm.trace.delta import Delta
-from ivm.trace.sources import SourcesByLayout, source_of
+from ivm.trace.sources import SourcesByLayout, id_of, source_of
+from ivm.trace.time import all_or_each
 
 _pack = Struct("7q").pack_into
 
@@ -68,8 +69,8 @@ class Updates:
         end = before + length
         if end > self._words[ROOM]:
             self._make_room(end)
-        time, each = (times, 0) if isinstance(times, int) else (0, id(times))
-        _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs), id(listed), NONE)
+        time, each = all_or_each(times)
+        _pack(self._given.data, 0, before, length, time, id_of(each), id_of(diffs), id(listed), NONE)
         while (said := int(append_updates(self._kept, reads, self._given))) <= NO_MASK:
             self.make_room(length, said)
         if said != UNREADABLE:

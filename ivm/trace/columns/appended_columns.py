@@ -25,6 +25,7 @@ from ivm.trace.columns.places import NONE, Places
 from ivm.trace.delta import Delta, Source
 from ivm.trace.sources import SourcesByLayout, id_of, source_of
 from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.time import all_or_each
 
 _DONE = DONE, APART
 _pack = Struct("7q").pack_into
@@ -79,7 +80,7 @@ class AppendedColumns:
         lying = source.addresses
         if coming is None or lying is None:
             return self._append(source, count, words, times, keys)
-        time, each = _told(times)
+        time, each = all_or_each(times)
         _pack(self._given.data, 0, rows, count, time, id_of(each), 0, id(listed), NONE)
         pieces, told, own = coming.pieces, coming.told, self._places.words
         while (said := append_rows(words, keys, own, coming.reads, self._given, pieces, told, lying)) not in _DONE:
@@ -136,7 +137,7 @@ class AppendedColumns:
         self, listed: list[Any], reads: Ints, count: int, words: Ints, times: Ints | int, keys: Ints
     ) -> int:
         """Add rows of columns that are hot, as `Sources` says how they are read."""
-        time, each = _told(times)
+        time, each = all_or_each(times)
         _pack(self._given.data, 0, self.rows, count, time, id_of(each), 0, id(listed), NONE)
         own, hot = self._places.words, self._hot
         while (said := append_rows(words, keys, own, reads, self._given, NOBODY, NOBODY, own)) not in _DONE:
@@ -185,8 +186,3 @@ class AppendedColumns:
         self._told.clear()
         self._edition += 1
         self.edition[0] = self._edition
-
-
-def _told(times: Ints | int) -> tuple[int, Ints | None]:
-    """The time of all rows; or those of each, as kernels read them."""
-    return (times, None) if isinstance(times, int) else (0, np.ascontiguousarray(times))
