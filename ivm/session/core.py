@@ -332,10 +332,12 @@ class Core:
         return self.engine.views[found.name]
 
     def view(self, name: str) -> View:
-        """What reads a maintained view. Raises BindError."""
-        with self.lock:
-            name = self.maintained(name).definition.name
-            return View(name, lambda: self.engine, self.readable, self.lock)
+        """What reads a maintained view. Nobody waits for a commit to look one up that is there. Raises BindError."""
+        found = self.catalog.find(name)
+        if found is None or found.name not in self.engine.views:  # unless it is on its way
+            with self.lock:
+                found = self.maintained(name).definition
+        return View(found.name, lambda: self.engine, self.readable, self.lock)
 
     def end_subscriptions(self, view: str | None = None, reason: str = "") -> None:
         """End the subscriptions to a view, or all; after what is pending they raise ViewDroppedError, if for a reason.
