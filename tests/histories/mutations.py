@@ -44,7 +44,7 @@ MUTATIONS = [
     Mutation("keyed/round_groups.py", 'found.ints("rank")[order][firsts]', "0", "settled groups"),
     Mutation("index/index.py", "self.block[ASCENDING] = ascending and not cut", "self.block[ASCENDING] = ascending", "keyed table"),
     Mutation("index/index.py", "            self._note((0, words, None, ALL))\n", "            pass\n", "keyed table"),
-    Mutation("index/index.py", "            self._insert(words[: others[0]] if len(others) else words, ALL, died)\n", "            pass\n", "table with texts"),
+    Mutation("index/index.py", "            self._insert(alike, ALL, died)\n", "            pass\n", "table with texts"),
     Mutation("index/index.py", "hashed(words), firsts, counts, died)\n", "hashed(words), firsts, np.ones_like(counts), died)\n", "derived rows with texts"),
     Mutation("index/index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
     Mutation("index/chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),

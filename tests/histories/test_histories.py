@@ -18,6 +18,14 @@ def test_short_histories(planned: Planned) -> None:
     walks.walk(planned)
 
 
+def test_a_key_whose_rows_are_dead_comes_again_where_the_table_is_full() -> None:
+    """Room was made between looking the key up and linking its row: the key was forgotten, and the row its own next."""
+    one, other = (0, 0), (0, 1)
+    turns = [((one, -1), (other, 1)), ((other, -1), (one, 1))]
+    came, went = ((one, 1),), ((other, -1),)
+    walks.replay("derived rows with texts", "tiny", [(1, each) for each in (came, *turns, turns[0], went, came)])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("planned", walks.LONG, ids=str)
 def test_long_histories(planned: Planned) -> None:

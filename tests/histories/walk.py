@@ -138,6 +138,13 @@ class Walk:
             self.histories += self._count(here.model, bounds, False)
             self._path.clear()
 
+    def replay(self, commits: Sequence[Commit]) -> None:
+        """These commits, one after the other."""
+        here = _Here(self.scope.new(), self.scope.empty(), 0, Bounds(len(commits)))
+        for commit in commits:
+            here = self._seal(here, commit)
+            self._look(here)
+
     def _go_on(self, here: _Here) -> None:
         """All that may follow."""
         if not here.left.commits:

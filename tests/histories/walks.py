@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from time import process_time
@@ -22,7 +22,7 @@ from tests.histories.ordered import OrderedScope, WindowScope
 from tests.histories.rounds import RoundsScope, SignedScope
 from tests.histories.rows import DerivedScope, KeyedTableScope, OrderedArrangementScope, RowsScope, TableScope
 from tests.histories.settled import SettledScope
-from tests.histories.walk import Bounds, Scope, Walk
+from tests.histories.walk import Bounds, Commit, Scope, Walk
 
 SCOPES: dict[str, Scope] = {
     scope.name: scope
@@ -205,6 +205,12 @@ def walk(planned: Planned) -> None:
         f"{name}, {capacity}: {made.histories:,} histories of {bounds}: {made.commits:,} commits, {made.forks:,} forks, "
         f"{process_time() - began:.1f} s"
     )
+
+
+def replay(scope: str, capacity: str, commits: Sequence[Commit]) -> None:
+    """One history of a scope, which is looked at after each commit; AssertionError if it is wrong."""
+    with _capacities(capacity):
+        Walk(SCOPES[scope]).replay(commits)
 
 
 def short(scope: str) -> None:

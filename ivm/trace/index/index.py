@@ -323,10 +323,13 @@ class Index(IndexBlock):
         rows = self.rows
         if not self._run.extend(words):
             return False
-        key = words[:1]
+        key, others = words[:1], np.flatnonzero(words[:, 0] != words.item(0))
+        alike = words[: others[0]] if len(others) else words
+        # A table that is full forgets keys whose rows are dead. What it knows then it still knows when rows are linked;
+        # a key forgotten in between would be looked for in the run, which has these rows, and linked to itself.
+        self._chains.ensure(len(alike), len(alike), died, self.since)
         if newest_row(self.block, key) != NO_SLOT:
-            others = np.flatnonzero(words[:, 0] != key[0, 0])
-            self._insert(words[: others[0]] if len(others) else words, ALL, died)
+            self._insert(alike, ALL, died)
         elif len(died):
             self._link(key, hashed(key), *self._run.find(key), died)
         self.rows = rows + len(words)
