@@ -325,10 +325,11 @@ class Index(IndexBlock):
             return False
         key, others = words[:1], np.flatnonzero(words[:, 0] != words.item(0))
         alike = words[: others[0]] if len(others) else words
-        # A table that is full forgets keys whose rows are dead. What it knows then it still knows when rows are linked;
-        # a key forgotten in between would be looked for in the run, which has these rows, and linked to itself.
-        keys = 1 + int((alike[1:] != alike[:-1]).any(axis=1).sum())
-        self._chains.ensure(keys, len(alike), died, self.since)
+        if newest_row(self.block, key) != NO_SLOT:
+            # A table that is full forgets keys whose rows are dead; what it knows then it still knows when rows are
+            # linked. Else the key would be looked for in the run, which has these rows, and linked to itself.
+            keys = 1 + int((alike[1:] != alike[:-1]).any(axis=1).sum())
+            self._chains.ensure(keys, len(alike), died, self.since)
         if newest_row(self.block, key) != NO_SLOT:
             self._insert(alike, ALL, died)
         elif len(died):
