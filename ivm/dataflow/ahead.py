@@ -24,7 +24,8 @@ from ivm.operators.operator import Leading
 from ivm.operators.walk import Onward, Walk
 from ivm.operators.way import Way, flags_of
 from ivm.trace.columns.column import Array, Ints
-from ivm.trace.delta import Delta, Group, Layout, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.route import Arenas, Route, listed_of
 
 MOST_ROWS = 1 << 11

@@ -9,8 +9,9 @@ import numpy as np
 from ivm.catalog.types import SqlType
 from ivm.dataflow.node import Node
 from ivm.trace.columns.column import Ints
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.delta import Delta
 
 
 class Feedback:

@@ -28,7 +28,8 @@ from ivm.catalog.errors import NumericError
 from ivm.dataflow.bits import Bits, Made
 from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.lessons import Lessons
 from ivm.trace.state import Marks

@@ -26,8 +26,9 @@ from ivm.dataflow.scope import Scope
 from ivm.dataflow.straight import straight
 from ivm.operators.operator import Contents, Kept
 from ivm.trace.columns.column import Column, Ints
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas, delta_of, plain_layout
+from ivm.trace.delta import Delta, delta_of, plain_layout
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.state import Marks

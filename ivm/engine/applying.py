@@ -8,7 +8,8 @@ from ivm.catalog.errors import BindError
 from ivm.catalog.schema import Schema, Table
 from ivm.engine.tables import Tables, check_append_only, check_static
 from ivm.engine.transaction import Change
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta
 from ivm.trace.state import Marks
 
 

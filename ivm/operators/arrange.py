@@ -9,7 +9,8 @@ from ivm.operators.entered import Entered
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
 from ivm.operators.walk import LastStage
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement

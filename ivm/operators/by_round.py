@@ -17,8 +17,9 @@ from ivm.catalog.types import BIGINT, SqlType
 from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import Column, Ints
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas, delta_of
+from ivm.trace.delta import Delta, delta_of
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.signed_rows import SignedRows

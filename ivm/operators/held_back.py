@@ -18,8 +18,9 @@ from ivm.operators.operator import NOTHING
 from ivm.operators.stage import Leg, Stage
 from ivm.operators.walk import Onward
 from ivm.trace.columns.column import Ints
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.delta import Delta
 
 
 class MfpByRound(Mfp):

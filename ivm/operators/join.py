@@ -17,8 +17,9 @@ from ivm.operators.stage import Meeting, Stage
 from ivm.operators.walk import Onward, Walk
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.computed import TextFunction
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, Layout, concat_deltas
+from ivm.trace.delta import Delta, Layout
 from ivm.trace.index.follower import Lookup
 
 

@@ -11,8 +11,9 @@ from ivm.operators.mfp_leg import MfpStage
 from ivm.operators.operator import NOTHING, Contents, Leading
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward, Walk
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.delta import Delta
 from ivm.trace.state import Marks
 
 

@@ -14,7 +14,8 @@ from ivm.operators.projection import Unsign, unsigned
 from ivm.operators.stage import Stage
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.places import NONE
-from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas, delta_of
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups

@@ -19,7 +19,8 @@ from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, order
 from ivm.operators.reduce_leg import ReduceStage
 from ivm.operators.walk import LastStage, Onward, Walk
 from ivm.trace.columns.column import KINDS, Bools, Ints, item_size
-from ivm.trace.delta import Delta, Group, Layout, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.index.follower import Lookup
 from ivm.trace.keyed.group_reader import AT_ONCE, GroupReader
 from ivm.trace.keyed.group_search import GroupColumn, GroupSearch, Wanted, tell

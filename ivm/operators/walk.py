@@ -8,7 +8,8 @@ from itertools import chain
 from ivm.operators.faster import Faster
 from ivm.operators.stage import Stage
 from ivm.operators.way import Key, Lent, Passed, Way, flags_of
-from ivm.trace.delta import Delta, Layout, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta, Layout
 from ivm.trace.helpers import LARGE, alone, at_hand
 from ivm.trace.state import Marks
 

@@ -12,8 +12,9 @@ from ivm.catalog.schema import Schema
 from ivm.catalog.schema import View as Definition
 from ivm.catalog.types import SqlType
 from ivm.results.view_changes import changes_to_arrow, types_of
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas, delta_of
+from ivm.trace.delta import Delta, delta_of
 from ivm.trace.text.texts import Strings
 from ivm.trace.updates import Updates
 from ivm.trace.view_log import ViewLog

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ivm.trace.columns.column import Array, Column, Ints, concat
+from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.columns.places import places_of
 from ivm.trace.time import chosen
@@ -292,55 +292,3 @@ def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, l
     """A delta over dense columns; `length` is needed where there are no columns."""
     n = len(columns[0]) if length is None else length
     return Delta([Group(Columns(columns))], plain_layout(len(columns)), n, times, diffs)
-
-
-@dataclass(slots=True)
-class Concatenation(Source):
-    """The columns of several parts, one below the other; each is put together when it is first read, then kept."""
-
-    parts: Sequence[Delta | Group | Source]
-    _made: dict[Read, Column] = field(default_factory=dict)
-
-    def column(self, index: Read) -> Column:
-        """Column `index` of all parts."""
-        column = self._made.get(index)
-        if column is None:
-            column = self._made[index] = concat([part.column(index) for part in self.parts])
-        return column
-
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
-        """Whether all parts do."""
-        return index not in self._made and all(part.computes(index, functions) for part in self.parts)
-
-
-def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
-    """The sum of deltas with equally many columns; None of none. A single delta is passed on as it is.
-
-    Parts of one walk stay as they are placed, and what is of one source in all is of it still. Cost: references, times
-    and diffs now; of other columns a gather and a copy of each that is read later.
-    """
-    if not deltas:
-        return None
-    if len(deltas) == 1:
-        return deltas[0]
-    first, layout = deltas[0].times, deltas[0].layout
-    same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
-    times = first if same else np.concatenate([d.time_array() for d in deltas])
-    diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
-    if all(d.layout is layout and len(d.groups) == len(deltas[0].groups) for d in deltas):
-        lengths = [len(d) for d in deltas]
-        groups = [_together(each, lengths) for each in zip(*[d.groups for d in deltas], strict=True)]
-    else:
-        layout, groups = plain_layout(len(layout)), [Group(Concatenation(deltas))]
-    return Delta(groups, layout, sum(len(d) for d in deltas), times, diffs)
-
-
-def _together(groups: Sequence[Group], lengths: Sequence[int]) -> Group:
-    """The rows of groups, so many of each, one below the other."""
-    source = groups[0].source
-    if any(group.source is not source for group in groups):
-        return Group(Concatenation(groups))
-    refs = [
-        np.arange(length) if group.refs is None else group.refs for group, length in zip(groups, lengths, strict=True)
-    ]
-    return Group(source, np.concatenate(refs))

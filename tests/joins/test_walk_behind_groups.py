@@ -26,7 +26,8 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.program import MfpProgram
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace import route
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta
 from ivm.trace.view_log import ViewLog
 from tests.joins.test_walk import COMPILER, TYPES, WIDTH, Case
 from tests.joins.test_walk_to_groups import SPECS, joined, ones, taken_back, want_memory

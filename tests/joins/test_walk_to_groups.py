@@ -23,7 +23,8 @@ from ivm.trace import route
 from ivm.trace.columns import growable
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.column import Ints
-from ivm.trace.delta import Columns, Delta, Group, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Columns, Delta, Group
 from ivm.trace.keyed import group_table, groups
 from tests.joins.test_walk import LAYOUT, TYPES, WIDTH, Case, by_python
 

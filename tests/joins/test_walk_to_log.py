@@ -24,7 +24,8 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace import route
 from ivm.trace.columns.column import Column as Values
-from ivm.trace.delta import Columns, Delta, Group, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Columns, Delta, Group
 from ivm.trace.keyed import groups
 from ivm.trace.view_log import ViewLog
 from tests.joins.test_walk import COMPILER, LAYOUT, TYPES, WIDTH, Case, by_python

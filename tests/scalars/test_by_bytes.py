@@ -16,7 +16,8 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
 from ivm.sql.ir.scalar import Call, Column, Literal, Scalar
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.delta import Delta, Group, concat_deltas, delta_of, plain_layout
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Delta, Group, delta_of, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
 from tests.scalars.oracle import column_of, duckdb_rows, is_compiled, program_of, python_of
 

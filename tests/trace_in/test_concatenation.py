@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ivm.kernels.memory.append import copy_rows
+from ivm.kernels.memory.places import SIZE, VALIDITY, WORDS
 from ivm.trace.columns.column import Column
-from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas, delta_of, plain_layout
+from ivm.trace.concatenation import Concatenation, concat_deltas
+from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of, plain_layout
 
 ONE, OTHER = (Columns([Column(np.arange(10) + start)]) for start in (0, 100))
 PAIR = Layout([(0, 0), (1, 0)])
@@ -65,3 +68,64 @@ def test_none_and_one() -> None:
     part = Delta([Group(ONE, REFS)], plain_layout(1), 5, 1)
     assert concat_deltas([]) is None
     assert concat_deltas([part]) is part
+
+
+INTS = Column(np.array([5, 0, -7, 2**40]), np.array([True, False, True, True]))
+LIES = {
+    "as they are": Group(Columns([Column(np.arange(4)), INTS])),
+    "by references": Group(Columns([Column(np.arange(9) + 50), Column(np.arange(9) - 4)]), np.array([8, 0, 0, 5])),
+    "by references, NULLs among them": Group(Columns([INTS, INTS]), np.array([1, 1, 3])),
+    "far from each other": Group(Columns([Column(np.arange(12)[::3]), Column(np.arange(8)[::-2])])),
+    "in other bytes": Group(Columns([Column(np.arange(4, dtype=np.int32) - 2), INTS]), np.array([2, 3])),
+    "none": Group(Columns([Column(np.empty(0, np.int64)), Column(np.empty(0, np.int64))])),
+    "in parts": Group(Concatenation((Columns([INTS, INTS]), Columns([Column(np.arange(4)), INTS])), (4, 4))),
+    "by references that kernels do not read": Group(Columns([INTS, INTS]), np.array([2, 0], np.int32)),
+}
+
+
+def length_of(group: Group) -> int:
+    """How many rows a group has."""
+    return len(group.column(0))
+
+
+@pytest.mark.parametrize("first", LIES)
+@pytest.mark.parametrize("second", LIES)
+@pytest.mark.parametrize("asked", [[[0, 1]], [[1], [0]], [[0], [0, 1]]])
+def test_kernels_read_what_is_put_together(first: str, second: str, asked: list[list[int]]) -> None:
+    groups = LIES[first], LIES[second], LIES[first]
+    whole = Concatenation(groups, [length_of(group) for group in groups])
+    for columns in asked:
+        places = whole.places(columns)
+        for index in columns:
+            assert read(places[index], length_of(groups[0]) * 2 + length_of(groups[1])) == [
+                value for group in groups for value in shown(group.column(index))
+            ]
+
+
+def shown(column: Column) -> list[int | None]:
+    """The values of a column of integers."""
+    valid = [True] * len(column) if column.valid is None else column.valid.tolist()
+    return [value if there else None for value, there in zip(column.values.tolist(), valid, strict=True)]
+
+
+def read(place: Any, rows: int) -> list[int | None]:
+    """What kernels read at a place."""
+    to: Any = np.zeros((1, WORDS), np.int64)
+    room: Any = np.zeros(2 * rows + 8, np.int64)
+    copy_rows(place[None], np.arange(rows), np.array([0]), room, to)
+    dtype = np.int64 if to[0, SIZE] == 8 else np.int32
+    values = room[:rows] if dtype is np.int64 else room.view(np.int32)[:rows]
+    valid = None
+    if to[0, VALIDITY]:
+        begin = to[0, VALIDITY] - room.ctypes.data
+        valid = room.view(np.bool_)[begin : begin + rows]
+    return shown(Column(values, valid))
+
+
+def test_columns_of_several_sources_are_put_together_by_one_call() -> None:
+    pair = Delta([Group(ONE, REFS), Group(OTHER, REFS[::-1].copy())], Layout([(1, 0), (0, 0)]), 5, 1)
+    whole = concat_deltas([pair, delta_of([INTS, Column(np.arange(4))], 1, None)])
+    assert whole is not None
+    (group,) = whole.groups
+    places = group.source.places([0, 1])
+    assert [read(places[index], 9) for index in (0, 1)] == [shown(column) for column in whole.columns()]

@@ -15,8 +15,9 @@ from ivm.distribute.placement import Gathered, Hashed, Placement
 from ivm.trace.columns.arrow import numbers_from, numbers_in, to_arrow, to_column
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.concatenation import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas, delta_of
+from ivm.trace.delta import Delta, delta_of
 from ivm.trace.text.dictionary import TextDictionary
 
 _TIME, _DIFF = "_time", "_diff"

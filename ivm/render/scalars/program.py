@@ -26,7 +26,8 @@ from ivm.render.scalars.writer import Access
 from ivm.sql.ir.scalar import Column as Reference
 from ivm.sql.ir.scalar import Scalar, walk
 from ivm.trace.columns.column import Array, Column
-from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas
+from ivm.trace.concatenation import concat_deltas
+from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.text.dictionary import TextDictionary
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.columns.in_place import is_readable
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.columns.stored_rows import StoredRows
-from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
+from ivm.trace.concatenation import Concatenation
+from ivm.trace.delta import Delta, Group, Source, plain_layout
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
@@ -357,7 +358,7 @@ class TableStore(Rows):
         if length <= _FEW:
             source: Source = StoredRows(columns, np.array([*killed.tolist(), *range(first, first + born)]))
         else:
-            source = Concatenation((StoredRows(columns, killed), births))
+            source = Concatenation((StoredRows(columns, killed), births), (died, born))
         if isinstance(times, int) or isinstance(died_at, int):
             return self._delta(source, length, times, diffs, is_mixed=True)
         each = np.concatenate([died_at, times])

@@ -1,0 +1,67 @@
+"""Rows of several parts, copied one below the other: of all columns in one call. See `ivm.kernels.memory.places`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.append import DONE, append_all
+from ivm.kernels.memory.at import address_of
+from ivm.kernels.memory.places import (
+    ADDRESS,
+    BIT,
+    PIECES,
+    SIZE,
+    STRIDE,
+    UNREADABLE,
+    VALIDITY,
+    are_readable,
+    lay_sources,
+    place_of,
+    told,
+)
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Ints
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def stack_rows(listed: int, none: int, lengths: Ints, reads: Ints, sources: Ints, room: Ints, places: Ints) -> Word:
+    """Copy all columns of parts, which have `lengths` rows, into `room`, and write down in `places` where each lies.
+
+    `listed` is the `id` of a list of sources and `none` that of None (see `lay_sources`), which are written down in
+    `sources`. `reads` int64 (parts * columns, 2) tells of each part in which source each column lies, and under which
+    number. Items become as large as the largest that come; bytes say which are NULL where some may be.
+
+    DONE; or nothing is copied: UNREADABLE, or how many words `room` has to have. Cost: a copy of each value.
+    """
+    at, count = address_of(sources), len(places)
+    if not lay_sources(listed, none, sources) or not are_readable(reads, at):
+        return np.int64(UNREADABLE)
+    words = _lay(lengths.sum(), reads, at, address_of(room), places)
+    if words > len(room):
+        return words
+    rows = np.int64(0)
+    for number in range(len(lengths)):
+        append_all(places, reads[number * count : (number + 1) * count], at, rows, lengths[number])
+        rows += lengths[number]
+    return np.int64(DONE)
+
+
+@part()
+def _lay(rows: Word, reads: Ints, sources: Word, room: Word, places: Ints) -> Word:
+    """Write down where so many rows of each column are to lie, from an address on; how many words that takes."""
+    to, count = room, len(places)
+    for c in range(count):
+        place, size, may_be_missing = places[c], np.int64(1), False
+        for number in range(c, len(reads), count):
+            coming = place_of(sources, reads[number, 0], reads[number, 1])
+            size = max(size, told(coming, SIZE))
+            may_be_missing |= told(coming, VALIDITY) != 0
+        place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0
+        to += (size * rows + 7) >> 3 << 3
+        place[VALIDITY], place[BIT] = 0, -1
+        if may_be_missing:
+            place[VALIDITY] = to
+            to += (rows + 7) >> 3 << 3
+    return (to - room) >> 3

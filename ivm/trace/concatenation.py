@@ -1,0 +1,129 @@
+"""Sums of deltas: parts that stand one below the other as one delta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ivm.kernels.memory.append import DONE
+from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE, WORDS
+from ivm.kernels.memory.stack import stack_rows
+from ivm.trace.columns.column import Column, Ints, concat
+from ivm.trace.columns.computed import Read, TextFunction
+from ivm.trace.columns.places import NONE, places_of
+from ivm.trace.delta import Delta, Group, Source, plain_layout
+
+_Part = Delta | Group | Source
+_NOWHERE: Ints = np.zeros((0, WORDS), np.int64)
+
+
+@dataclass(slots=True)
+class Concatenation(Source):
+    """The columns of several parts, of so many rows each, one below the other; they are put together when they are
+    first read, then kept.
+    """
+
+    parts: Sequence[_Part]
+    lengths: Sequence[int]
+    _made: dict[Read, Column] = field(default_factory=dict)
+    _places: Ints = field(default_factory=lambda: _NOWHERE)
+    _rooms: list[Ints] = field(default_factory=list)
+
+    def column(self, index: Read) -> Column:
+        """Column `index` of all parts."""
+        column = self._made.get(index)
+        if column is None:
+            column = self._made[index] = concat([part.column(index) for part in self.parts])
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> int:
+        """Whether all parts do."""
+        return index not in self._made and all(part.computes(index, functions) for part in self.parts)
+
+    def places(self, columns: Iterable[int]) -> Ints:
+        """See `Source.places`. Cost: a copy of what is asked for, by one call; where it cannot be read, as `column`."""
+        wanted, known = sorted(set(columns)), self._places
+        missing = [index for index in wanted if index >= len(known) or not known.item(index, STRIDE)]
+        if missing:
+            places: Ints = np.zeros((max(len(known), missing[-1] + 1), WORDS), np.int64)
+            places[: len(known)] = known
+            places[missing] = self._stacked(missing)
+            self._places = places
+        return self._places
+
+    def _stacked(self, columns: Sequence[int]) -> Ints:
+        """Where columns lie (columns, WORDS), that are put together for it."""
+        listed, reads = list[Any](), list[tuple[int, int]]()
+        are_there = all(_lies(part, columns, listed, reads) for part in self.parts)
+        lengths: Ints = np.array(self.lengths, np.int64)
+        places: Ints = np.empty((len(columns), WORDS), np.int64)
+        sources: Ints = np.empty(len(listed) // 2 * SOURCE, np.int64)
+        told: Ints = np.array(reads, np.int64).reshape(-1, 2)
+        said = sum(self.lengths) * len(columns) if are_there else UNREADABLE
+        while said >= 0:
+            room: Ints = np.empty(said, np.int64)
+            said = stack_rows(id(listed), NONE, lengths, told, sources, room, places)
+        if said != DONE:
+            return places_of([self.column(index) for index in columns])
+        self._rooms.append(room)
+        return places
+
+
+def _lies(
+    part: Delta | Group | Source, columns: Sequence[int], listed: list[Any], reads: list[tuple[int, int]]
+) -> bool:
+    """Tell where columns of a part lie: the sources are added to those `listed`, and to `reads` in which one each does.
+
+    False if some are yet to be computed.
+    """
+    first = len(listed) // 2
+    if not isinstance(part, Delta):
+        of, refs = (part.source, part.refs) if isinstance(part, Group) else (part, None)
+        listed += of.places(columns), refs
+        reads += [(first, index) for index in columns]
+        return True
+    wanted: list[list[int]] = [[] for _ in part.groups]
+    for place in [part.layout.places[index] for index in columns]:
+        if place is None or isinstance(place[1], tuple):
+            return False
+        wanted[place[0]].append(place[1])
+        reads.append((first + place[0], place[1]))
+    for group, read in zip(part.groups, wanted, strict=True):
+        listed += group.source.places(read) if read else _NOWHERE, group.refs
+    return True
+
+
+def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
+    """The sum of deltas with equally many columns; None of none. A single delta is passed on as it is.
+
+    Parts of one walk stay as they are placed, and what is of one source in all is of it still. Cost: references, times
+    and diffs now; of other columns a copy of each that is read later.
+    """
+    if not deltas:
+        return None
+    if len(deltas) == 1:
+        return deltas[0]
+    first, layout = deltas[0].times, deltas[0].layout
+    same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
+    times = first if same else np.concatenate([d.time_array() for d in deltas])
+    diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
+    lengths = [d.length for d in deltas]
+    if all(d.layout is layout and len(d.groups) == len(deltas[0].groups) for d in deltas):
+        groups = [_together(each, lengths) for each in zip(*[d.groups for d in deltas], strict=True)]
+    else:
+        layout, groups = plain_layout(len(layout)), [Group(Concatenation(deltas, lengths))]
+    return Delta(groups, layout, sum(lengths), times, diffs)
+
+
+def _together(groups: Sequence[Group], lengths: Sequence[int]) -> Group:
+    """The rows of groups, so many of each, one below the other."""
+    source = groups[0].source
+    if any(group.source is not source for group in groups):
+        return Group(Concatenation(groups, lengths))
+    refs = [
+        np.arange(length) if group.refs is None else group.refs for group, length in zip(groups, lengths, strict=True)
+    ]
+    return Group(source, np.concatenate(refs))
