@@ -15,6 +15,7 @@ from ivm.trace.columns.column import Column, Ints, concat
 from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.columns.places import NONE, places_of
 from ivm.trace.delta import Delta, Group, Source, plain_layout
+from ivm.trace.time import ascend
 
 _Part = Delta | Group | Source
 _NOWHERE: Ints = np.zeros((0, WORDS), np.int64)
@@ -97,10 +98,11 @@ def _lies(
 
 
 def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
-    """The sum of deltas with equally many columns; None of none. A single delta is passed on as it is.
+    """The sum of deltas with equally many columns, in the order of time; None of none. A single delta stays as it is.
 
     Parts of one walk stay as they are placed, and what is of one source in all is of it still. Cost: references, times
-    and diffs now; of other columns a copy of each that is read later.
+    and diffs now, and a sort where times do not ascend from one to the next; of other columns a copy of each that is
+    read later.
     """
     if not deltas:
         return None
@@ -115,7 +117,8 @@ def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
         groups = [_together(each, lengths) for each in zip(*[d.groups for d in deltas], strict=True)]
     else:
         layout, groups = plain_layout(len(layout)), [Group(Concatenation(deltas, lengths))]
-    return Delta(groups, layout, sum(lengths), times, diffs)
+    whole = Delta(groups, layout, sum(lengths), times, diffs)
+    return whole if isinstance(times, int) or ascend(times) else whole.take(np.argsort(times, kind="stable"))
 
 
 def _together(groups: Sequence[Group], lengths: Sequence[int]) -> Group:
