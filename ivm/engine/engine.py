@@ -280,6 +280,7 @@ class Engine(Part):
 
     def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
         """Whether who listens, a view that lasts, or a constraint of its tables, asks for each of a commit's times."""
-        return bool(self.listeners or self.listeners.names or self.past.others) or self.tables.tell_times_apart(
-            {change.table.name for change in changes}
-        )
+        if self.listeners or self.listeners.names or self.past.others:
+            return True
+        tables = self.tables
+        return bool(tables.constrained) and tables.tell_times_apart({change.table.name for change in changes})

@@ -18,7 +18,7 @@ ALIVE = 0
 
 _STAMPS = 0x7FFF_FFFF_FFFF_FFFF
 _FEW = 64
-_BATCHES, _MANY = 8, 1 << 13
+_BATCHES, _MANY = 32, 1 << 14
 """The times of so many batches that have many are forgotten together, unless they are more than that."""
 _KEPT_PART = 4
 _NEAR = 4
@@ -68,15 +68,18 @@ def chosen(times: Ints | int, rows: Array | slice) -> Ints | int:
 
 
 def not_before(times: Ints | int, earliest: int) -> Ints | int:
-    """Ascending times, `earliest` in place of those before it; one if that is all that is left."""
-    if isinstance(times, int) or times[-1] <= earliest:
-        return max(int(times) if isinstance(times, int) else earliest, earliest)
-    return times if times[0] >= earliest else np.maximum(times, earliest)
+    """Ascending times, at least one, `earliest` in place of those before it; one if that is all that is left."""
+    if isinstance(times, int):
+        return times if times > earliest else earliest
+    first, last = times.item(0), times.item(-1)
+    if first >= earliest:
+        return first if first == last else times
+    return np.maximum(times, earliest) if last > earliest else earliest
 
 
 def ascend(times: Ints) -> bool:
     """Whether no time is before the one in front of it."""
-    return bool(are_ascending(readonly(np.ascontiguousarray(times))))
+    return are_ascending(np.ascontiguousarray(times))
 
 
 def bounds_of(times: Ints) -> tuple[int, int]:
@@ -102,9 +105,9 @@ class Births:
     """
 
     def __init__(self) -> None:
-        self.times = Growable(np.dtype(np.int64))
+        self.times = Growable(np.dtype(np.int64), may_be_stale=True)
         """The distinct times that are known; in `_rows` the first row of each."""
-        self._rows = Growable(np.dtype(np.int64))
+        self._rows = Growable(np.dtype(np.int64), may_be_stale=True)
         self.look_from = _FEW
         self.last = BEGINNING
 

@@ -29,7 +29,7 @@ from ivm.trace.rows.changes import Applied, Changes, impossible_changes, in_orde
 from ivm.trace.rows.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
+from ivm.trace.time import BEGINNING, ascend, chosen, not_before, stamps, times_of
 
 _FEW = 1 << 11
 """Rows that are read together from where they are stored, those that have just come too."""
@@ -138,20 +138,22 @@ class TableStore(Rows):
         twice that and a pass over all columns where diffs had to be added up.
         """
         replace, go_on = mode == "upsert", missing == "ignore"
-        if diffs is None and isinstance(times, int):
-            if not (count := data.num_rows):
+        count = data.num_rows
+        if diffs is None and (isinstance(times, int) or ascend(times)):
+            if not count:
                 return None
-            first = times if times > earliest else earliest
+            times = not_before(times, earliest)
+            first = times if isinstance(times, int) else times.item(0)
             if first < self.store.last_time:
                 raise self._too_late(first)
             batch = Batch(data, self._readers, addresses)
-            said = self._taken(batch, count, first)
+            said = self._taken(batch, count, times)
             if said in _TAKEN:
-                return Delta([Group(batch)], self._layout, count, first)
-            changes = Changes(count, None, first, None)
+                return Delta([Group(batch)], self._layout, count, times)
+            changes = Changes(count, None, times, None)
             outcome = self._carry_out(batch, changes, replace, go_on, said)
         else:
-            changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
+            changes = in_order(times, diffs, count, deletes_first=True if mode == "diff" else None)
             if changes.length == 0:
                 return None
             changes.times = not_before(changes.times, earliest)
