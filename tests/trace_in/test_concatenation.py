@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from ivm.kernels.memory.append import copy_rows
 from ivm.kernels.memory.places import SIZE, VALIDITY, WORDS
-from ivm.trace.columns.column import Column
+from ivm.trace.columns.column import Column, Ints
 from ivm.trace.concatenation import Concatenation, concat_deltas
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of, plain_layout
 
@@ -71,12 +72,24 @@ def test_none_and_one() -> None:
 
 
 INTS = Column(np.array([5, 0, -7, 2**40]), np.array([True, False, True, True]))
+
+
+class InTwoWords(Columns):
+    """Integers that came as decimals of 128 bits."""
+
+    def places(self, columns: Iterable[int]) -> Ints:
+        places: Ints = super().places(columns).copy()
+        places[:, SIZE] = 16
+        return places
+
+
 LIES = {
     "as they are": Group(Columns([Column(np.arange(4)), INTS])),
     "by references": Group(Columns([Column(np.arange(9) + 50), Column(np.arange(9) - 4)]), np.array([8, 0, 0, 5])),
     "by references, NULLs among them": Group(Columns([INTS, INTS]), np.array([1, 1, 3])),
     "far from each other": Group(Columns([Column(np.arange(12)[::3]), Column(np.arange(8)[::-2])])),
     "in other bytes": Group(Columns([Column(np.arange(4, dtype=np.int32) - 2), INTS]), np.array([2, 3])),
+    "in two words": Group(InTwoWords([Column(np.array([7, 0, -7, -1, 9, 0])[::2]), Column(np.arange(6)[::2])])),
     "none": Group(Columns([Column(np.empty(0, np.int64)), Column(np.empty(0, np.int64))])),
     "in parts": Group(Concatenation((Columns([INTS, INTS]), Columns([Column(np.arange(4)), INTS])), (4, 4))),
     "by references that kernels do not read": Group(Columns([INTS, INTS]), np.array([2, 0], np.int32)),
@@ -111,10 +124,10 @@ def shown(column: Column) -> list[int | None]:
 def read(place: Any, rows: int) -> list[int | None]:
     """What kernels read at a place."""
     to: Any = np.zeros((1, WORDS), np.int64)
-    room: Any = np.zeros(2 * rows + 8, np.int64)
+    room: Any = np.zeros(3 * rows + 8, np.int64)
     copy_rows(place[None], np.arange(rows), np.array([0]), room, to)
-    dtype = np.int64 if to[0, SIZE] == 8 else np.int32
-    values = room[:rows] if dtype is np.int64 else room.view(np.int32)[:rows]
+    size = to[0, SIZE] or 8
+    values = room.view(np.int32)[:rows] if size == 4 else room[: rows * size // 8 : size // 8]
     valid = None
     if to[0, VALIDITY]:
         begin = to[0, VALIDITY] - room.ctypes.data

@@ -24,6 +24,8 @@ from ivm.kernels.memory.places import (
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
+_TWO_WORDS = 16
+
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def stack_rows(listed: int, none: int, lengths: Ints, reads: Ints, sources: Ints, room: Ints, places: Ints) -> Word:
@@ -31,7 +33,8 @@ def stack_rows(listed: int, none: int, lengths: Ints, reads: Ints, sources: Ints
 
     `listed` is the `id` of a list of sources and `none` that of None (see `lay_sources`), which are written down in
     `sources`. `reads` int64 (parts * columns, 2) tells of each part in which source each column lies, and under which
-    number. Items become as large as the largest that come; bytes say which are NULL where some may be.
+    number. Items become as large as the largest that come, or one word where some come in one and others in two. Bytes
+    say which are NULL where some may be.
 
     DONE; or nothing is copied: UNREADABLE, or how many words `room` has to have. Cost: a copy of each value.
     """
@@ -53,11 +56,13 @@ def _lay(rows: Word, reads: Ints, sources: Word, room: Word, places: Ints) -> Wo
     """Write down where so many rows of each column are to lie, from an address on; how many words that takes."""
     to, count = room, len(places)
     for c in range(count):
-        place, size, may_be_missing = places[c], np.int64(1), False
+        place, size, least, may_be_missing = places[c], np.int64(1), np.int64(_TWO_WORDS), False
         for number in range(c, len(reads), count):
             coming = place_of(sources, reads[number, 0], reads[number, 1])
-            size = max(size, told(coming, SIZE))
+            size, least = max(size, told(coming, SIZE)), min(least, told(coming, SIZE))
             may_be_missing |= told(coming, VALIDITY) != 0
+        if size == _TWO_WORDS != least:
+            size = np.int64(8)  # the other word but repeats the sign
         place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0
         to += (size * rows + 7) >> 3 << 3
         place[VALIDITY], place[BIT] = 0, -1
