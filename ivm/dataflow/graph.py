@@ -235,7 +235,7 @@ class Graph:
             node.taken += given
             giver = node
             if led is not None and led.onward.has_come:
-                node, giver, readers = led.passed(steps, readers)
+                node, giver, readers = led.passed()
                 self.last = node
             if delta is not None and delta.length:
                 node.updates_out += delta.length

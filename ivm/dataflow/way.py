@@ -16,6 +16,9 @@ from ivm.trace.delta import Delta
 from ivm.trace.route import Arenas
 from ivm.trace.state import Marks
 
+Passed = tuple[Node, Node, list[int]]
+"""The last node that a step has gone through, whose changes come of it, and who reads those, by their places."""
+
 
 @dataclass(slots=True)
 class Led:
@@ -31,29 +34,35 @@ class Led:
     givers: list[Node]
     shorter: Led | None
     comes: bool = field(init=False)
+    _stops: list[tuple[LastStage, Node, Passed]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.comes = any(not end.makes for end in self.onward.ends)
 
-    def passed(self, steps: list[WayStep], readers: list[int]) -> tuple[Node, Node, list[int]]:
-        """Of a step that has gone through some nodes: the last of these, whose changes come of it, and who reads those.
-
-        How much has come to each is counted. `readers`: those of its own node, by their places in `steps`, as all are.
-        """
-        node = giver = self.nodes[0]
+    def lay(self, steps: list[WayStep], readers: list[int]) -> None:
+        """Find out who reads on from where it may stop. `readers`: of its own node, by their places in `steps`."""
+        giver, self._stops = self.nodes[0], []
         for end, place, of in zip(self.onward.ends, self.places, self.givers, strict=True):
-            if not end.rows:
-                break
-            node.updates_out += end.rows
             node = steps[place].node
             if of is node:
                 giver, readers = node, steps[place].readers
             else:  # the others read on
                 readers = [reader for reader in readers if reader != place]
-            node.taken += end.rows
+            self._stops.append((end, node, (node, giver, readers)))
+
+    def passed(self) -> Passed:
+        """Where a step has stopped that has gone through some nodes. How much has come to each is counted."""
+        before = self.nodes[0]
+        for end, node, reached in self._stops:
+            rows = end.rows
+            if not rows:
+                break
+            before.updates_out += rows
+            node.taken += rows
             if not end.gives:
-                node.updates_out += end.rows
-        return node, giver, readers
+                node.updates_out += rows
+            before, found = node, reached
+        return found
 
     def fitting(self, *, gives: bool) -> Led | None:
         """As far as it goes; `gives`: whether what comes of each node is to be there.
@@ -189,6 +198,8 @@ class Way:
         for steps in self.leads.values():
             for step in steps:
                 step.led = None if step.longest is None else step.longest.fitting(gives=gives)
+                if step.led is not None:
+                    step.led.lay(self.steps, step.readers)
                 step.owners = len(step.node.owners)
         self.is_fitted = True
 
