@@ -13,7 +13,7 @@ from ivm.catalog.errors import NumericError
 from ivm.catalog.schema import Field, Table
 from ivm.catalog.types import BIGINT, DOUBLE, VARCHAR, Physical, SqlType
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.index.arrangement import Arrangement
@@ -30,20 +30,27 @@ from tests.histories import updates
 from tests.histories.updates import KEYS, RECENT, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth
 
 LAYOUT = KeyLayout(((Physical.INT64, False),), nulls="drop")
+PAIRS = KeyLayout(((Physical.INT64, False), (Physical.INT64, False)), nulls="drop")
 WORDS = LAYOUT.pack([Column(np.arange(KEYS))], KEYS)
+PAIRS_WORDS = PAIRS.pack([Column(np.arange(KEYS) // 2), Column(np.arange(KEYS) % 2)], KEYS)
 
 
 class RowsScope(UpdatesScope):
     """What is asked is looked up in every follower, and read. `type_` is that of values.
 
-    With a history of some commits it is asked as of each time that may be read.
+    With a history of some commits it is asked as of each time that may be read. A key may be of two columns, `paired`,
+    in the order of its number: two keys each have the first column alike.
     """
 
     learns = True
 
-    def __init__(self, type_: SqlType = BIGINT, *, history: int = 0) -> None:
+    def __init__(self, type_: SqlType = BIGINT, *, history: int = 0, paired: bool = False) -> None:
         self.type = type_
         self.history = history
+        self.columns = ("a", "b") if paired else ("k",)
+        self.places = tuple(range(len(self.columns)))
+        self.layout, self.words = (PAIRS, PAIRS_WORDS) if paired else (LAYOUT, WORDS)
+        self.name += " by pairs" * paired
         self.name += " with texts" * (type_ is VARCHAR)
         self.name += (f" with history of {history} commit" + "s" * (history > 1)) * (history > 0)
         self.dictionary = TextDictionary()
@@ -59,7 +66,7 @@ class RowsScope(UpdatesScope):
         store, there = state.rows.store, [self.shown(rows) for rows in model]
         for arranged in state.followers:
             for as_of, rows in zip(self.times(time), there, strict=True):
-                positions, group = arranged.look_up(*WORDS, as_of, True)
+                positions, group = arranged.look_up(*self.words, as_of, True)
                 keys, found = self.of(store.columns, group.refs)
                 assert positions.tolist() == keys, f"keys {positions.tolist()} have rows of keys {keys}"
                 expected = self.seen(rows)
@@ -85,54 +92,65 @@ class RowsScope(UpdatesScope):
 
     def of(self, columns: StoredColumns, refs: Ints) -> tuple[list[int], list[tuple[Any, ...]]]:
         """The keys of rows, and the rows."""
-        keys = columns.gather(0, refs).values.tolist()
+        keys = self.numbers([columns.gather(place, refs).values for place in self.places])
         if self.type is VARCHAR:
-            values = columns.arrow(1, refs).to_pylist()
+            values = columns.arrow(len(self.places), refs).to_pylist()
         else:
-            column = columns.gather(1, refs)
+            column = columns.gather(len(self.places), refs)
             valid = [True] * len(refs) if column.valid is None else column.valid.tolist()
             values = [v if there else None for v, there in zip(column.values.tolist(), valid, strict=True)]
         return keys, sorted(zip(keys, values, strict=True), key=repr)
+
+    def parts(self, keys: Sequence[int]) -> list[Sequence[int]]:
+        """The columns that keys have."""
+        return [keys] if len(self.places) == 1 else [[key // 2 for key in keys], [key % 2 for key in keys]]
+
+    def numbers(self, parts: Sequence[Array]) -> list[int]:
+        """The keys that have these columns."""
+        lists = [part.tolist() for part in parts]
+        return lists[0] if len(lists) == 1 else [2 * first + second for first, second in zip(*lists, strict=True)]
 
     @cache  # noqa: B019
     def arrow(self, commit: Commit) -> pa.Table:
         """The rows of a commit."""
         keys, values = zip(*((row[0], worth(self.type, *row)) for row, _ in commit[1]), strict=True)
         types = {BIGINT: pa.int64(), VARCHAR: pa.string(), DOUBLE: pa.float64()}
-        return pa.table([pa.array(keys, pa.int64()), pa.array(values, types[self.type])], names=["k", "v"])
+        columns = [*(pa.array(part, pa.int64()) for part in self.parts(keys)), pa.array(values, types[self.type])]
+        return pa.table(columns, names=[*self.columns, "v"])
 
 
 class _Read:
     """The rows that a reader sees as of these times."""
 
     def __init__(self, state: Any, times: Sequence[int], scope: RowsScope) -> None:
-        self._readers = [state.rows.reader(as_of) for as_of in times]
+        self._readers, self._scope = [state.rows.reader(as_of) for as_of in times], scope
         self._number = {(key, worth(scope.type, key, v)): (key, v) for key in range(KEYS) for v in range(2)}
 
     def __call__(self) -> Model:
         return tuple(self._rows(each) for each in self._readers)
 
     def _rows(self, reader: RowsReader) -> updates.Rows:
-        table = reader.arrow(["k", "v"])
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        *parts, values = reader.arrow([*self._scope.columns, "v"]).columns
+        rows = zip(self._scope.numbers([part.to_numpy() for part in parts]), values.to_pylist(), strict=True)
         return tuple(sorted(self._number[row] for row in rows))
 
 
 class _Table:
-    def __init__(self, fields: tuple[Field, ...], key: tuple[str, ...], dictionary: TextDictionary) -> None:
-        self.rows = TableStore(Table("t", fields, key), dictionary)
-        self.followers = [self.rows.arrangement((0,)), self.rows.arrangement((0,), shared=False)]
+    def __init__(self, scope: TableScope) -> None:
+        types = [(name, BIGINT, False) for name in scope.columns] + [("v", scope.type, scope.type is not BIGINT)]
+        fields = tuple(Field(name, type_, nullable=nullable) for name, type_, nullable in types)
+        self.rows = TableStore(Table("t", fields, scope.columns if scope.is_keyed else ()), scope.dictionary)
+        self.followers = [self.rows.arrangement(scope.places), self.rows.arrangement(scope.places, shared=False)]
 
 
 class TableScope(RowsScope):
     """A table without a key."""
 
     name = "table"
-    key: tuple[str, ...] = ()
+    is_keyed = False
 
     def new(self) -> _Table:
-        fields = Field("k", BIGINT, nullable=False), Field("v", self.type, nullable=self.type is not BIGINT)
-        return _Table(fields, self.key, self.dictionary)
+        return _Table(self)
 
     def step(self, state: _Table, commit: Commit, time: int) -> None:
         state.rows.apply(self.arrow(commit), diffs_of(commit), times_of(commit, time))
@@ -144,22 +162,23 @@ class KeyedTableScope(TableScope):
     """A table with a key, and with an index of its own beside that of the key."""
 
     name = "keyed table"
-    key = ("k",)
+    is_keyed = True
     most = 1
 
 
 class _Derived:
     """Derived rows with one arrangement."""
 
-    def __init__(self, type_: SqlType, dictionary: TextDictionary, ordered: bool) -> None:
+    def __init__(self, scope: DerivedScope) -> None:
         def arranged(store: RowStore) -> Arrangement | OrderedArrangement:
-            if ordered:
-                return OrderedArrangement(store, (0,), LAYOUT, _value, type_, dictionary)
-            return Arrangement(store, (0,), LAYOUT)
+            if scope.is_ordered:
+                return OrderedArrangement(store, scope.places, scope.layout, _value, scope.type, scope.dictionary)
+            return Arrangement(store, scope.places, scope.layout)
 
-        self.rows: Rows = DerivedRows((BIGINT, type_), dictionary, arranged)
+        types = *(BIGINT for _ in scope.places), scope.type
+        self.rows: Rows = DerivedRows(types, scope.dictionary, arranged)
         self.followers: list[Follower] = self.rows.followers()
-        self.readers = Readers([Reader(each, dictionary) for each in (BIGINT, type_)])
+        self.readers = Readers([Reader(each, scope.dictionary) for each in types])
 
 
 class DerivedScope(RowsScope):
@@ -169,11 +188,11 @@ class DerivedScope(RowsScope):
     is_ordered = False
 
     def new(self) -> _Derived:
-        return _Derived(self.type, self.dictionary, self.is_ordered)
+        return _Derived(self)
 
     def step(self, state: _Derived, commit: Commit, time: int) -> None:
         batch, times = Batch(self.arrow(commit), state.readers), times_of(commit, time)
-        delta = Delta([Group(batch)], plain_layout(2), len(commit[1]), times, diffs_of(commit))
+        delta = Delta([Group(batch)], plain_layout(len(self.places) + 1), len(commit[1]), times, diffs_of(commit))
         state.rows.apply(delta)  # type: ignore[attr-defined]
 
 

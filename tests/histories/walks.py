@@ -34,6 +34,7 @@ SCOPES: dict[str, Scope] = {
         *(LogScope(), LogScope(has_history=True)),
         *(TableScope(history=1), KeyedTableScope(history=1), DerivedScope(history=1), KeyedTableScope(history=2)),
         *(OrderedArrangementScope(history=1), AnswersScope()),
+        *(TableScope(paired=True), KeyedTableScope(paired=True), DerivedScope(paired=True)),
     )
 }
 CAPACITIES: dict[str, dict[str, Any]] = {
@@ -74,6 +75,8 @@ CAPACITIES["tiny, runs last"] = CAPACITIES["tiny"] | {
 ALL = (0, 1, 2, 3)
 ENDS = (0, 3)
 """The least key and the greatest; two others lie between them, if there are rows at first."""
+ALIKE = (0, 1)
+"""Two whose first columns are alike, where keys are of two."""
 OVER_ROWS, OVER_ONE = slice(1, 2), slice(2, 3)
 
 
@@ -126,6 +129,8 @@ def _short() -> Iterator[Planned]:
     yield Planned("keyed table", "tiny", Bounds(2, undone=1, quiet=True), OVER_ONE)
     for name in ("keyed table", "derived rows with texts"):
         yield Planned(name, "tiny", Bounds(5, keys=ENDS), OVER_ONE)
+    for name in ("table by pairs", "keyed table by pairs", "derived rows by pairs"):
+        yield Planned(name, "tiny", Bounds(5, keys=ALIKE), OVER_ONE)
 
 
 def _long() -> Iterator[Planned]:
