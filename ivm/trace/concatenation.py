@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ivm.kernels.memory.append import DONE
-from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE, WORDS
+from ivm.kernels.memory.places import SOURCE, STRIDE, WORDS
 from ivm.kernels.memory.stack import stack_rows
 from ivm.trace.columns.column import Column, Ints, concat
 from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.columns.places import NONE, places_of
-from ivm.trace.delta import Delta, Group, Source, plain_layout
+from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
+from ivm.trace.sources import Sources
 from ivm.trace.time import ascend
 
 _Part = Delta | Group | Source
@@ -57,44 +59,47 @@ class Concatenation(Source):
 
     def _stacked(self, columns: Sequence[int]) -> Ints:
         """Where columns lie (columns, WORDS), that are put together for it."""
-        listed, reads = list[Any](), list[tuple[int, int]]()
-        are_there = all(_lies(part, columns, listed, reads) for part in self.parts)
+        layouts = tuple([part.layout if isinstance(part, Delta) else None for part in self.parts])
+        each, count, reads = _reads_of(layouts, tuple(columns))
+        listed, held = list[Any](), list[Any]()
+        for part, sources in zip(self.parts, each, strict=True):
+            if isinstance(part, Delta):
+                assert sources is not None, "it has a layout"
+                found = sources.of(part)
+                listed += found[: 2 * sources.count]
+                held.append(found)
+            elif isinstance(part, Group):
+                listed += part.source.places(columns), part.refs
+            else:
+                listed += part.places(columns), None
         lengths: Ints = np.array(self.lengths, np.int64)
         places: Ints = np.empty((len(columns), WORDS), np.int64)
-        sources: Ints = np.empty(len(listed) // 2 * SOURCE, np.int64)
-        told: Ints = np.array(reads, np.int64).reshape(-1, 2)
-        said = sum(self.lengths) * len(columns) if are_there else UNREADABLE
+        laid: Ints = np.empty(SOURCE * count, np.int64)
+        said = sum(self.lengths) * len(columns)
         while said >= 0:
             room: Ints = np.empty(said, np.int64)
-            said = stack_rows(id(listed), NONE, lengths, told, sources, room, places)
+            said = stack_rows(id(listed), NONE, lengths, reads, laid, room, places)
         if said != DONE:
             return places_of([self.column(index) for index in columns])
         self._rooms.append(room)
         return places
 
 
-def _lies(
-    part: Delta | Group | Source, columns: Sequence[int], listed: list[Any], reads: list[tuple[int, int]]
-) -> bool:
-    """Tell where columns of a part lie: the sources are added to those `listed`, and to `reads` in which one each does.
-
-    False if some are yet to be computed.
+@lru_cache(256)
+def _reads_of(
+    layouts: tuple[Layout | None, ...], columns: tuple[int, ...]
+) -> tuple[Sequence[Sources | None], int, Ints]:
+    """The sources of parts of which these are the layouts, none of such as have one source; how many these are in all;
+    and of each part in which of them each column lies, and under which number, int64 (parts * columns, 2).
     """
-    first = len(listed) // 2
-    if not isinstance(part, Delta):
-        of, refs = (part.source, part.refs) if isinstance(part, Group) else (part, None)
-        listed += of.places(columns), refs
-        reads += [(first, index) for index in columns]
-        return True
-    wanted: list[list[int]] = [[] for _ in part.groups]
-    for place in [part.layout.places[index] for index in columns]:
-        if place is None or isinstance(place[1], tuple):
-            return False
-        wanted[place[0]].append(place[1])
-        reads.append((first + place[0], place[1]))
-    for group, read in zip(part.groups, wanted, strict=True):
-        listed += group.source.places(read) if read else _NOWHERE, group.refs
-    return True
+    each, reads, count = list[Sources | None](), list[tuple[int, int]](), 0
+    for layout in layouts:
+        sources = None if layout is None else Sources(columns, layout)
+        places = [(0, index) for index in columns] if sources is None else sources.places.tolist()
+        reads += [(count + source, number) for source, number in places]
+        each.append(sources)
+        count += 1 if sources is None else sources.count
+    return each, count, np.array(reads, np.int64)
 
 
 def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
