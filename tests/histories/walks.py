@@ -53,6 +53,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "view_log._LEAST_FUEL": 0, "view_log._CHUNK": 1, "ordered_arrangement._CATCH_UP_ROWS": 1,
         "ordered_arrangement._FIRST_PART": 1, "ordered_arrangement._PART": 1, "ordered_arrangement._MANY": 1,
         "ordered_arrangement._FUEL": 0, "ordered_arrangement._AT_ONCE": 1,
+        "time._FEW": 1, "time._BATCHES": 1, "time._MANY": 1,
     },
     "small": {
         "growable._START": 3, "group_table._SMALLEST": 1, "group_table._LARGEST": 4, "groups._SMALL": 2,
@@ -66,6 +67,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 2, "view_log._SPARE_ROWS": 1, "view_log._LEAST_FUEL": 16,
         "view_log._CHUNK": 2, "ordered_arrangement._FIRST_PART": 2, "ordered_arrangement._PART": 2,
         "ordered_arrangement._AT_ONCE": 2, "ordered_arrangement._SHARE": 1,
+        "time._FEW": 3, "time._BATCHES": 2, "time._MANY": 3, "time._KEPT_PART": 1,
     },
 }  # fmt: skip
 CAPACITIES["tiny, runs last"] = CAPACITIES["tiny"] | {
