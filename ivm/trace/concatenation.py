@@ -15,8 +15,8 @@ from ivm.kernels.memory.stack import stack_rows
 from ivm.trace.columns.column import Column, Ints, concat
 from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.columns.places import NONE, places_of
-from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
-from ivm.trace.sources import Sources
+from ivm.trace.delta import Delta, Group, Source, plain_layout
+from ivm.trace.sources import sources_of
 from ivm.trace.time import ascend
 
 _Part = Delta | Group | Source
@@ -53,32 +53,32 @@ class Concatenation(Source):
         if missing:
             places: Ints = np.zeros((max(len(known), missing[-1] + 1), WORDS), np.int64)
             places[: len(known)] = known
-            places[missing] = self._stacked(missing)
+            places[missing] = self._stacked(tuple(missing))
             self._places = places
         return self._places
 
-    def _stacked(self, columns: Sequence[int]) -> Ints:
+    def _stacked(self, columns: tuple[int, ...]) -> Ints:
         """Where columns lie (columns, WORDS), that are put together for it."""
-        layouts = tuple([part.layout if isinstance(part, Delta) else None for part in self.parts])
-        each, count, reads = _reads_of(layouts, tuple(columns))
-        listed, held = list[Any](), list[Any]()
-        for part, sources in zip(self.parts, each, strict=True):
+        listed, reads, parts, held = list[Any](), list[Ints](), list[tuple[int, int]](), list[Any]()
+        for part, length in zip(self.parts, self.lengths, strict=True):
+            parts.append((length, len(listed) // 2))
             if isinstance(part, Delta):
-                assert sources is not None, "it has a layout"
+                sources = sources_of(columns, part.layout)
                 found = sources.of(part)
                 listed += found[: 2 * sources.count]
+                reads.append(sources.places)
                 held.append(found)
-            elif isinstance(part, Group):
-                listed += part.source.places(columns), part.refs
-            else:
-                listed += part.places(columns), None
-        lengths: Ints = np.array(self.lengths, np.int64)
+                continue
+            of, refs = (part.source, part.refs) if isinstance(part, Group) else (part, None)
+            listed += of.places(columns), refs
+            reads.append(_of_one(columns))
         places: Ints = np.empty((len(columns), WORDS), np.int64)
-        laid: Ints = np.empty(SOURCE * count, np.int64)
+        laid: Ints = np.empty(len(listed) // 2 * SOURCE, np.int64)
+        told, all_reads = np.array(parts, np.int64), np.concatenate(reads)
         said = sum(self.lengths) * len(columns)
         while said >= 0:
             room: Ints = np.empty(said, np.int64)
-            said = stack_rows(id(listed), NONE, lengths, reads, laid, room, places)
+            said = stack_rows(id(listed), NONE, told, all_reads, laid, room, places)
         if said != DONE:
             return places_of([self.column(index) for index in columns])
         self._rooms.append(room)
@@ -86,20 +86,9 @@ class Concatenation(Source):
 
 
 @lru_cache(256)
-def _reads_of(
-    layouts: tuple[Layout | None, ...], columns: tuple[int, ...]
-) -> tuple[Sequence[Sources | None], int, Ints]:
-    """The sources of parts of which these are the layouts, none of such as have one source; how many these are in all;
-    and of each part in which of them each column lies, and under which number, int64 (parts * columns, 2).
-    """
-    each, reads, count = list[Sources | None](), list[tuple[int, int]](), 0
-    for layout in layouts:
-        sources = None if layout is None else Sources(columns, layout)
-        places = [(0, index) for index in columns] if sources is None else sources.places.tolist()
-        reads += [(count + source, number) for source, number in places]
-        each.append(sources)
-        count += 1 if sources is None else sources.count
-    return each, count, np.array(reads, np.int64)
+def _of_one(columns: tuple[int, ...]) -> Ints:
+    """What is read where all columns are of one source."""
+    return np.array([(0, index) for index in columns], np.int64)
 
 
 def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,12 +32,14 @@ class Layout:
     remember by the layout what they found out about it.
     """
 
-    __slots__ = ("_made", "columns", "places")
+    __slots__ = ("_made", "columns", "places", "sources")
 
     def __init__(self, places: Iterable[Place | None]) -> None:
         self.places = tuple(places)
         self.columns = _columns(self.places)
         """Of which column of the source each is one, where there is one group, and no function is read of it."""
+        self.sources: dict[tuple[int, ...], Any] = {}
+        """The sources of some columns; see `ivm.trace.sources`."""
         self._made: dict[tuple[int, ...], Layout] = {}
 
     def __len__(self) -> int:

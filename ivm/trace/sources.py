@@ -64,6 +64,17 @@ class Sources:
         return listed
 
 
+def sources_of(columns: tuple[int, ...], layout: Layout) -> Sources:
+    """The sources of columns of deltas of a layout, which remembers them."""
+    known = layout.sources
+    found: Sources | None = known.get(columns)
+    if found is None:
+        if len(known) >= _MOST:
+            known.clear()
+        found = known[columns] = Sources(columns, layout)
+    return found
+
+
 class SourcesByLayout(dict[Layout, Sources]):
     """The sources of the same `columns` of deltas of any layout, of which there are few."""
 

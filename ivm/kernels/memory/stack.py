@@ -13,6 +13,7 @@ from ivm.kernels.memory.places import (
     BIT,
     PIECES,
     SIZE,
+    SOURCE,
     STRIDE,
     UNREADABLE,
     VALIDITY,
@@ -28,37 +29,49 @@ _TWO_WORDS = 16
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def stack_rows(listed: int, none: int, lengths: Ints, reads: Ints, sources: Ints, room: Ints, places: Ints) -> Word:
-    """Copy all columns of parts, which have `lengths` rows, into `room`, and write down in `places` where each lies.
+def stack_rows(listed: int, none: int, parts: Ints, reads: Ints, sources: Ints, room: Ints, places: Ints) -> Word:
+    """Copy all columns of parts into `room`, one below the other, and write down in `places` where each lies.
 
-    `listed` is the `id` of a list of sources and `none` that of None (see `lay_sources`), which are written down in
-    `sources`. `reads` int64 (parts * columns, 2) tells of each part in which source each column lies, and under which
-    number. Items become as large as the largest that come, or one word where some come in one and others in two. Bytes
-    say which are NULL where some may be.
+    `parts` int64 (parts, 2): how many rows each has, and the first of its sources, of which `listed` is the `id` of a
+    list and `none` that of None (see `lay_sources`); they are written down in `sources`. `reads` int64 (parts *
+    columns, 2) tells of each part in which of its sources each column lies, and under which number. Items become as
+    large as the largest that come, or one word where some come in one and others in two. Bytes say which are NULL where
+    some may be.
 
     DONE; or nothing is copied: UNREADABLE, or how many words `room` has to have. Cost: a copy of each value.
     """
-    at, count = address_of(sources), len(places)
-    if not lay_sources(listed, none, sources) or not are_readable(reads, at):
+    count = len(places)
+    if not lay_sources(listed, none, sources):
         return np.int64(UNREADABLE)
-    words = _lay(lengths.sum(), reads, at, address_of(room), places)
+    for number in range(len(parts)):
+        if not are_readable(reads[number * count : (number + 1) * count], _sources_of(parts, number, sources)):
+            return np.int64(UNREADABLE)
+    words = _lay(parts, reads, sources, address_of(room), places)
     if words > len(room):
         return words
     rows = np.int64(0)
-    for number in range(len(lengths)):
-        append_all(places, reads[number * count : (number + 1) * count], at, rows, lengths[number])
-        rows += lengths[number]
+    for number in range(len(parts)):
+        read, coming = reads[number * count : (number + 1) * count], parts[number, 0]
+        append_all(places, read, _sources_of(parts, number, sources), rows, coming)
+        rows += coming
     return np.int64(DONE)
 
 
+@part(inline=True)
+def _sources_of(parts: Ints, number: Word, sources: Ints) -> Word:
+    """Where the sources of a part stand."""
+    return address_of(sources) + 8 * SOURCE * parts[number, 1]
+
+
 @part()
-def _lay(rows: Word, reads: Ints, sources: Word, room: Word, places: Ints) -> Word:
-    """Write down where so many rows of each column are to lie, from an address on; how many words that takes."""
-    to, count = room, len(places)
+def _lay(parts: Ints, reads: Ints, sources: Ints, room: Word, places: Ints) -> Word:
+    """Write down where the rows of each column are to lie, from an address on; how many words that takes."""
+    to, count, rows = room, len(places), parts[:, 0].sum()
     for c in range(count):
         place, size, least, may_be_missing = places[c], np.int64(1), np.int64(_TWO_WORDS), False
-        for number in range(c, len(reads), count):
-            coming = place_of(sources, reads[number, 0], reads[number, 1])
+        for number in range(len(parts)):
+            source, index = reads[number * count + c]
+            coming = place_of(_sources_of(parts, number, sources), source, index)
             size, least = max(size, told(coming, SIZE)), min(least, told(coming, SIZE))
             may_be_missing |= told(coming, VALIDITY) != 0
         if size == _TWO_WORDS != least:
