@@ -184,3 +184,24 @@ def test_what_stands_for_null_is_written_and_read_again(tmp_path, type_):
 
 def _counted(db):
     return [db.view("n").fetchall()[0][0], len(db.view("p").fetchall()), len(db.view("o").fetchall())]
+
+
+def test_fields_keep_the_names_that_duckdb_gives_them() -> None:
+    """Types that differ in the spelling of names alone are the same to a cast, which changes nothing then."""
+    each = (
+        "CAST({'A': id, 'b': NULL::VARCHAR} AS STRUCT(a INTEGER, b VARCHAR))",
+        "CAST({'A': id} AS STRUCT(a BIGINT))",
+        "CAST({'A': 2, 'b': id} AS STRUCT(b INTEGER, a INTEGER))",
+        "TRY_CAST([{'A': id}] AS STRUCT(a INTEGER)[])",
+        "CAST(MAP {'k': {'x': {'A': id}}} AS MAP(VARCHAR, STRUCT(X STRUCT(a INTEGER))))",
+        "CASE WHEN id = 1 THEN {'A': 1} WHEN id = 2 THEN {'a': 3} ELSE {'a': 2} END",
+        "CASE WHEN id = 1 THEN {'A': 1} WHEN id = 2 THEN {'a': 3} END",
+        "if(id = 1, {'A': 1}, {'a': 2})",
+        "coalesce({'A': id}, {'a': 2})",
+        "[{'A': id}, {'a': 2}]",
+    )
+    with ivm.connect(compile="off") as db:
+        db.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), (2)")
+        columns = ", ".join(f"{x} AS x{n}, typeof({x}) AS y{n}" for n, x in enumerate(each))
+        db.sql(f"CREATE MATERIALIZED VIEW v AS SELECT {columns} FROM t")
+        db.verify()

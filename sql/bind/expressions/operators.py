@@ -21,6 +21,7 @@ from ivm.catalog.types import (
     VARCHAR,
     Kind,
     SqlType,
+    by_keys,
 )
 from ivm.sql.bind.expressions.binder import Binder, Handler
 from ivm.sql.bind.expressions.operand import Operand
@@ -150,6 +151,8 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     operand = binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
+    if operand.type.is_nested and by_keys(operand.type) == by_keys(target):
+        target = operand.type  # DuckDB takes it for the same, and leaves names as they are spelt
     return operand, target
 
 

@@ -56,9 +56,13 @@ def bind_if(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def _case(binder: Binder, node: exp.Expr, conditions: list[Scalar], values: list[Operand]) -> Operand:
-    results, type_ = unified(binder, node, "CASE", values)
-    args = [part for branch in zip(conditions, results, strict=False) for part in branch]
-    return Operand(node, Call("case", (*args, results[-1]), type_, any(result.nullable for result in results)))
+    if values[-1].type.is_nested:  # fields have the names that they have behind ELSE, as in DuckDB
+        (other, *results), type_ = unified(binder, node, "CASE", [values[-1], *values[:-1]])
+    else:
+        (*results, other), type_ = unified(binder, node, "CASE", values)
+    args = [part for branch in zip(conditions, results, strict=True) for part in branch]
+    nullable = other.nullable or any(result.nullable for result in results)
+    return Operand(node, Call("case", (*args, other), type_, nullable))
 
 
 def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
