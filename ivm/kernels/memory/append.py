@@ -134,14 +134,22 @@ def copy_rows(source: Ints, rows: Ints, columns: Ints, room: Ints, places: Ints)
     for c in columns:
         if source[c, STRIDE] == 0:
             continue
-        place, size = places[c], source[c, SIZE]
-        place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0
-        to += (size * count + 7) >> 3 << 3
-        place[VALIDITY], place[BIT] = 0, -1
-        if source[c, VALIDITY] != 0:
-            place[VALIDITY] = to
-            to += (count + 7) >> 3 << 3
-        _gather(place, address_of(source[c]), references, np.int64(0), count)
+        to = lay(places[c], to, source[c, SIZE], count, source[c, VALIDITY] != 0)
+        _gather(places[c], address_of(source[c]), references, np.int64(0), count)
+
+
+@part()
+def lay(place: Ints, to: Word, size: Word, rows: Word, may_be_missing: bool) -> Word:
+    """Write down that so many items of a size lie from an address on, one behind the other, and behind them bytes that
+    say which are NULL, if some may be. The address behind all that.
+    """
+    place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0
+    place[VALIDITY], place[BIT] = 0, -1
+    to += (size * rows + 7) >> 3 << 3
+    if may_be_missing:
+        place[VALIDITY] = to
+        to += (rows + 7) >> 3 << 3
+    return to
 
 
 @part()

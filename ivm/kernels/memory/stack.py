@@ -6,22 +6,9 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.append import DONE, append_all
+from ivm.kernels.memory.append import DONE, append_all, lay
 from ivm.kernels.memory.at import address_of
-from ivm.kernels.memory.places import (
-    ADDRESS,
-    BIT,
-    PIECES,
-    SIZE,
-    SOURCE,
-    STRIDE,
-    UNREADABLE,
-    VALIDITY,
-    are_readable,
-    lay_sources,
-    place_of,
-    told,
-)
+from ivm.kernels.memory.places import SIZE, SOURCE, UNREADABLE, VALIDITY, are_readable, lay_sources, place_of, told
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -68,7 +55,7 @@ def _lay(parts: Ints, reads: Ints, sources: Ints, room: Word, places: Ints) -> W
     """Write down where the rows of each column are to lie, from an address on; how many words that takes."""
     to, count, rows = room, len(places), parts[:, 0].sum()
     for c in range(count):
-        place, size, least, may_be_missing = places[c], np.int64(1), np.int64(_TWO_WORDS), False
+        size, least, may_be_missing = np.int64(1), np.int64(_TWO_WORDS), False
         for number in range(len(parts)):
             source, index = reads[number * count + c]
             coming = place_of(_sources_of(parts, number, sources), source, index)
@@ -76,10 +63,5 @@ def _lay(parts: Ints, reads: Ints, sources: Ints, room: Word, places: Ints) -> W
             may_be_missing |= told(coming, VALIDITY) != 0
         if size == _TWO_WORDS != least:
             size = np.int64(8)  # the other word but repeats the sign
-        place[ADDRESS], place[STRIDE], place[SIZE], place[PIECES] = to, size, size, 0
-        to += (size * rows + 7) >> 3 << 3
-        place[VALIDITY], place[BIT] = 0, -1
-        if may_be_missing:
-            place[VALIDITY] = to
-            to += (rows + 7) >> 3 << 3
+        to = lay(places[c], to, size, rows, may_be_missing)
     return (to - room) >> 3
