@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 
 from ivm.catalog.errors import UnsupportedError
 from ivm.catalog.keywords import quoted_if_needed
-from ivm.catalog.names import as_literal, key
+from ivm.catalog.names import as_literal
 
 
 class Physical(enum.Enum):
@@ -267,14 +267,6 @@ def array_of(element: SqlType, size: int) -> SqlType:
 def struct_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
     """The type of structs of these fields; UnsupportedError beyond `MOST_LEVELS`."""
     return _checked(SqlType(Kind.STRUCT, fields=tuple(fields)))
-
-
-def by_keys(type_: SqlType) -> SqlType:
-    """The type with the keys of its fields for their names: what types have in common that differ in spelling alone."""
-    if not type_.is_nested:
-        return type_
-    fields = tuple((key(name), by_keys(field)) for name, field in type_.fields)
-    return replace(type_, fields=fields, element=type_.element and by_keys(type_.element))
 
 
 def _checked(type_: SqlType) -> SqlType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ivm.catalog.names import by_key, key
 from ivm.catalog.types import (
     BOOLEAN,
@@ -33,6 +35,17 @@ def castable(source: SqlType, target: SqlType) -> bool:
     if source.is_moment and target == TIME:
         return source not in (DATE, TIMESTAMPTZ)
     return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
+
+
+def are_alike(one: SqlType, other: SqlType) -> bool:
+    """Whether types differ in the spelling of fields' names at most."""
+    return one == other or (one.is_nested and _by_keys(one) == _by_keys(other))
+
+
+def _by_keys(type_: SqlType) -> SqlType:
+    """The type with the keys of its fields for their names."""
+    fields = tuple((key(name), _by_keys(field)) for name, field in type_.fields)
+    return replace(type_, fields=fields, element=type_.element and _by_keys(type_.element))
 
 
 def _nested_castable(source: SqlType, target: SqlType) -> bool:

@@ -21,7 +21,6 @@ from ivm.catalog.types import (
     VARCHAR,
     Kind,
     SqlType,
-    by_keys,
 )
 from ivm.sql.bind.expressions.binder import Binder, Handler
 from ivm.sql.bind.expressions.operand import Operand
@@ -32,7 +31,7 @@ from ivm.sql.bind.functions.shifts import add_moment, subtract_moment
 from ivm.sql.bind.functions.signatures import number_operand
 from ivm.sql.ir.scalar import Call, Literal
 from ivm.sql.signs import Plus
-from ivm.sql.types.casts import castable
+from ivm.sql.types.casts import are_alike, castable
 from ivm.sql.types.declared import declared_type
 from ivm.sql.types.literals import NULL_LITERAL, negated, number
 from ivm.sql.types.texts import InfinityError
@@ -151,7 +150,7 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     operand = binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
-    if operand.type.is_nested and by_keys(operand.type) == by_keys(target):
+    if are_alike(operand.type, target):
         target = operand.type  # DuckDB takes it for the same, and leaves names as they are spelt
     return operand, target
 
