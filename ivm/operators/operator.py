@@ -5,13 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
 from ivm.operators.stage import Stage
 from ivm.operators.walk import LastStage, Onward, Walk
-from ivm.trace.delta import Delta, plain_layout
+from ivm.trace.delta import Delta, in_time_order, plain_layout
 from ivm.trace.state import Marks, State, StateSize
-from ivm.trace.time import ascend
 
 __all__ = ["Contents", "Kept", "Operator", "StateSize", "live_input"]
 
@@ -99,16 +96,3 @@ def live_input(inputs: Sequence[Delta | None]) -> Delta | None:
     """The first input's updates as `in_time_order` gives them; None if there are none."""
     delta = inputs[0]
     return None if delta is None or not delta.length else in_time_order(delta)
-
-
-def in_time_order(delta: Delta) -> Delta:
-    """Some updates with times ascending, one int if there is only one. Cost: a sort where they are not in order."""
-    times = delta.times
-    if isinstance(times, int):
-        return delta
-    if not ascend(times):
-        delta = delta.take(np.argsort(times, kind="stable"))
-        times = delta.time_array()
-    if times[0] == times[-1]:
-        return Delta(delta.groups, delta.layout, delta.length, int(times[0]), delta.diffs)
-    return delta

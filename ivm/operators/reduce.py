@@ -14,13 +14,13 @@ from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.hashing.keys import HALF, INTEGER, WORD
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
-from ivm.operators.operator import Contents, Kept, Leading, in_time_order
+from ivm.operators.operator import Contents, Kept, Leading
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.operators.reduce_leg import ReduceStage
 from ivm.operators.walk import LastStage, Onward, Walk
 from ivm.trace.columns.column import KINDS, Bools, Ints, item_size
 from ivm.trace.concatenation import concat_deltas
-from ivm.trace.delta import Delta, Group, Layout
+from ivm.trace.delta import Delta, Group, Layout, in_time_order
 from ivm.trace.index.follower import Lookup
 from ivm.trace.keyed.group_reader import AT_ONCE, GroupReader
 from ivm.trace.keyed.group_search import GroupColumn, GroupSearch, Wanted, tell

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,9 @@ from ivm.kernels.memory.stack import stack_rows
 from ivm.trace.columns.column import Column, Ints, concat
 from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.columns.places import NONE, places_of
-from ivm.trace.delta import Delta, Group, Source, plain_layout
+from ivm.trace.delta import Delta, Group, Source, in_time_order, plain_layout
 from ivm.trace.sources import sources_of
-from ivm.trace.time import ascend
 
-_Part = Delta | Group | Source
 _NOWHERE: Ints = np.zeros((0, WORDS), np.int64)
 
 
@@ -29,7 +26,7 @@ class Concatenation(Source):
     first read, then kept.
     """
 
-    parts: Sequence[_Part]
+    parts: Sequence[Delta | Group]
     lengths: Sequence[int]
     _made: dict[Read, Column] = field(default_factory=dict)
     _places: Ints = field(default_factory=lambda: _NOWHERE)
@@ -62,16 +59,12 @@ class Concatenation(Source):
         listed, reads, parts, held = list[Any](), list[Ints](), list[tuple[int, int]](), list[Any]()
         for part, length in zip(self.parts, self.lengths, strict=True):
             parts.append((length, len(listed) // 2))
-            if isinstance(part, Delta):
-                sources = sources_of(columns, part.layout)
-                found = sources.of(part)
-                listed += found[: 2 * sources.count]
-                reads.append(sources.places)
-                held.append(found)
-                continue
-            of, refs = (part.source, part.refs) if isinstance(part, Group) else (part, None)
-            listed += of.places(columns), refs
-            reads.append(_of_one(columns))
+            delta = part if isinstance(part, Delta) else Delta([part], plain_layout(columns[-1] + 1), length, 0)
+            sources = sources_of(columns, delta.layout)
+            found = sources.of(delta)
+            listed += found[: 2 * sources.count]
+            reads.append(sources.places)
+            held.append(found)
         places: Ints = np.empty((len(columns), WORDS), np.int64)
         laid: Ints = np.empty(len(listed) // 2 * SOURCE, np.int64)
         told, all_reads = np.array(parts, np.int64), np.concatenate(reads)
@@ -83,12 +76,6 @@ class Concatenation(Source):
             return places_of([self.column(index) for index in columns])
         self._rooms.append(room)
         return places
-
-
-@lru_cache(256)
-def _of_one(columns: tuple[int, ...]) -> Ints:
-    """What is read where all columns are of one source."""
-    return np.array([(0, index) for index in columns], np.int64)
 
 
 def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
@@ -111,8 +98,7 @@ def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
         groups = [_together(each, lengths) for each in zip(*[d.groups for d in deltas], strict=True)]
     else:
         layout, groups = plain_layout(len(layout)), [Group(Concatenation(deltas, lengths))]
-    whole = Delta(groups, layout, sum(lengths), times, diffs)
-    return whole if isinstance(times, int) or ascend(times) else whole.take(np.argsort(times, kind="stable"))
+    return in_time_order(Delta(groups, layout, sum(lengths), times, diffs))
 
 
 def _together(groups: Sequence[Group], lengths: Sequence[int]) -> Group:

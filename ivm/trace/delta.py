@@ -18,7 +18,7 @@ import numpy as np
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.columns.places import places_of
-from ivm.trace.time import chosen
+from ivm.trace.time import ascend, chosen
 
 Place = tuple[int, Read]
 """A group of a delta, and a column of its source, or a function of one."""
@@ -294,3 +294,16 @@ def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, l
     """A delta over dense columns; `length` is needed where there are no columns."""
     n = len(columns[0]) if length is None else length
     return Delta([Group(Columns(columns))], plain_layout(len(columns)), n, times, diffs)
+
+
+def in_time_order(delta: Delta) -> Delta:
+    """Some updates with times ascending, one int if there is only one. Cost: a sort where they are not in order."""
+    times = delta.times
+    if isinstance(times, int) or not len(times):
+        return delta
+    if not ascend(times):
+        delta = delta.take(np.argsort(times, kind="stable"))
+        times = delta.time_array()
+    if times[0] == times[-1]:
+        return Delta(delta.groups, delta.layout, delta.length, int(times[0]), delta.diffs)
+    return delta

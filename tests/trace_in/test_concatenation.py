@@ -10,6 +10,7 @@ import pytest
 
 from ivm.kernels.memory.append import copy_rows
 from ivm.kernels.memory.places import SIZE, VALIDITY, WORDS
+from ivm.trace import sources
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.concatenation import Concatenation, concat_deltas
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of, plain_layout
@@ -65,6 +66,13 @@ def test_parts_that_lie_otherwise_are_put_together() -> None:
         assert rows(concat_deltas(parts)) == [row for part in parts for row in rows(part)]
 
 
+def test_a_sum_may_have_no_rows() -> None:
+    none = Delta([Group(ONE, REFS[:0])], plain_layout(1), 0, REFS[:0])
+    whole = concat_deltas([none, none])
+    assert whole is not None
+    assert rows(whole) == []
+
+
 def test_none_and_one() -> None:
     part = Delta([Group(ONE, REFS)], plain_layout(1), 5, 1)
     assert concat_deltas([]) is None
@@ -91,7 +99,9 @@ LIES = {
     "in other bytes": Group(Columns([Column(np.arange(4, dtype=np.int32) - 2), INTS]), np.array([2, 3])),
     "in two words": Group(InTwoWords([Column(np.array([7, 0, -7, -1, 9, 0])[::2]), Column(np.arange(6)[::2])])),
     "none": Group(Columns([Column(np.empty(0, np.int64)), Column(np.empty(0, np.int64))])),
-    "in parts": Group(Concatenation((Columns([INTS, INTS]), Columns([Column(np.arange(4)), INTS])), (4, 4))),
+    "in parts": Group(
+        Concatenation((Group(Columns([INTS, INTS])), Group(Columns([Column(np.arange(4)), INTS]))), (4, 4))
+    ),
     "by references that kernels do not read": Group(Columns([INTS, INTS]), np.array([2, 0], np.int32)),
 }
 
@@ -142,3 +152,33 @@ def test_columns_of_several_sources_are_put_together_by_one_call() -> None:
     (group,) = whole.groups
     places = group.source.places([0, 1])
     assert [read(places[index], 9) for index in (0, 1)] == [shown(column) for column in whole.columns()]
+
+
+@pytest.mark.parametrize("other", [Layout([(0, 0)]), plain_layout(1)])
+def test_parts_whose_times_overlap_are_in_the_order_of_time(other: Layout) -> None:
+    diffs = np.array([-1, 1, -1, 1, 1])
+    parts = [
+        Delta([Group(ONE, REFS)], plain_layout(1), 5, np.array([1, 2, 2, 4, 7]), diffs),
+        Delta([Group(OTHER, REFS)], other, 5, np.array([2, 2, 3, 4, 9])),
+        Delta([Group(ONE, REFS)], plain_layout(1), 5, 2, diffs),
+    ]
+    whole = concat_deltas(parts)
+    assert whole is not None
+    assert rows(whole) == sorted([row for part in parts for row in rows(part)], key=lambda row: row[1])
+    (group,) = whole.groups
+    kept = read(group.source.places([0])[0], 15)
+    assert group.refs is not None
+    assert [kept[row] for row in group.refs.tolist()] == [row[0] for row in rows(whole)]
+
+
+def test_a_layout_that_is_read_in_many_ways_forgets_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST", 2)
+    columns = [Column(np.arange(4) + 10 * index) for index in range(4)]
+    parts = [delta_of(columns, 1, None), delta_of(columns[::-1], 1, None)]
+    layout = parts[0].layout
+    for chosen in ([0], [1, 2], [3], [0, 3], [0], [1, 2]):
+        whole = Concatenation(parts, (4, 4))
+        places = whole.places(chosen)
+        for index in chosen:
+            assert read(places[index], 8) == [*shown(columns[index]), *shown(columns[3 - index])]
+        assert len(layout.sources) <= 2

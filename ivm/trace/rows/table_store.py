@@ -360,7 +360,7 @@ class TableStore(Rows):
         if length <= _FEW:
             source: Source = StoredRows(columns, np.array([*killed.tolist(), *range(first, first + born)]))
         else:
-            source = Concatenation((StoredRows(columns, killed), births), (died, born))
+            source = Concatenation((Group(StoredRows(columns, killed)), Group(births)), (died, born))
         if isinstance(times, int) or isinstance(died_at, int):
             return self._delta(source, length, times, diffs, is_mixed=True)
         each = np.concatenate([died_at, times])
